@@ -1,0 +1,42 @@
+"""A deterministic embedder without a model: hashed words and character trigrams.
+
+It knows no meaning, only spelling, so it serves tests and the last resort. Same text, same vector, everywhere.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+from recollect.ports import Role, Vectors
+from recollect.text.words import index_terms
+
+
+class HashedEmbedder:
+    """Signed feature hashing of terms (weight 1) and of the trigrams inside them (weight 0.4)."""
+
+    def __init__(self, dim: int = 256) -> None:
+        self.dim = dim
+        self.id = f"hashed@{dim}"
+
+    def embed(self, texts: Sequence[str], role: Role) -> Vectors:
+        """One unit row per text; a text without a single term gets a fixed unit row."""
+        import numpy as np  # noqa: PLC0415
+
+        out = np.zeros((len(texts), self.dim), dtype=np.float32)
+        for row, text in zip(out, texts, strict=True):
+            for term in index_terms(text)[0].split():
+                self._add(row, term, 1.0)
+                padded = f"<{term}>"
+                for i in range(len(padded) - 2):
+                    self._add(row, padded[i : i + 3], 0.4)
+            norm = float(np.linalg.norm(row))
+            if norm:
+                row /= norm
+            else:
+                row[0] = 1.0
+        return out
+
+    def _add(self, row: Vectors, feature: str, weight: float) -> None:
+        key = zlib.crc32(feature.encode("utf-8", "replace"))
+        row[key % self.dim] += weight if key >> 31 else -weight

@@ -1,0 +1,32 @@
+"""Model names to embedders. The only place that knows which there are."""
+
+from __future__ import annotations
+
+import difflib
+
+from recollect.embed.hashed import HashedEmbedder
+from recollect.embed.local import PACKAGED, LocalEmbedder
+from recollect.errors import EmbedderError, SettingsError
+from recollect.ports import Embedder
+
+DEFAULT_MODEL = "bge-small-en"
+
+
+def embedder(name: str, *, threads: int = 0) -> Embedder | None:
+    """The embedder of a name: `auto` is the packaged default, `none` is None, and an unknown name is an error."""
+    if name == "none":
+        return None
+    if name == "hashed":
+        return HashedEmbedder()
+    wanted = DEFAULT_MODEL if name == "auto" else name
+    if wanted in PACKAGED:
+        return LocalEmbedder(PACKAGED[wanted], threads=threads)
+    known = ("auto", *PACKAGED, "hashed", "none")
+    close = difflib.get_close_matches(name, known, n=1)
+    raise SettingsError(
+        f"no embedding model is called {name!r}",
+        hint=f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}",
+    )
+
+
+__all__ = ["DEFAULT_MODEL", "EmbedderError", "embedder"]

@@ -1,0 +1,92 @@
+"""BERT's uncased WordPiece, read from a vocabulary file: text to token ids.
+
+Sixty lines instead of a dependency tree that reaches for a model hub; an oracle test compares it with the
+reference implementation on every script.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+
+_MAX_WORD = 100
+_CACHE_SIZE = 100_000
+
+
+def _is_cjk(char: str) -> bool:
+    code = ord(char)
+    return (
+        0x4E00 <= code <= 0x9FFF or 0x3400 <= code <= 0x4DBF or 0x20000 <= code <= 0x2FA1F or 0xF900 <= code <= 0xFAFF
+    )
+
+
+def _is_punctuation(char: str) -> bool:
+    code = ord(char)
+    if 33 <= code <= 47 or 58 <= code <= 64 or 91 <= code <= 96 or 123 <= code <= 126:
+        return True
+    return unicodedata.category(char).startswith("P")
+
+
+class WordPiece:
+    """Greedy longest-match tokeniser over a fixed vocabulary."""
+
+    def __init__(self, vocabulary: Path) -> None:
+        with vocabulary.open(encoding="utf-8") as file:
+            self.ids = {line.rstrip("\n"): i for i, line in enumerate(file)}
+        self.cls, self.sep, self.unknown = self.ids["[CLS]"], self.ids["[SEP]"], self.ids["[UNK]"]
+        self._seen: dict[str, tuple[int, ...]] = {}
+
+    def encode(self, text: str, limit: int) -> list[int]:
+        """Ids between [CLS] and [SEP], at most `limit` with both."""
+        ids = [self.cls]
+        for word in text.split():
+            ids.extend(self._word(word))
+            if len(ids) >= limit:
+                break
+        del ids[limit - 1 :]
+        ids.append(self.sep)
+        return ids
+
+    def _word(self, word: str) -> tuple[int, ...]:
+        found = self._seen.get(word)
+        if found is None:
+            if len(self._seen) >= _CACHE_SIZE:
+                self._seen.clear()
+            found = tuple(i for piece in self._split(word) for i in self._pieces(piece))
+            self._seen[word] = found
+        return found
+
+    def _split(self, word: str) -> list[str]:
+        """Lower case, no accents, no control characters; punctuation and Han characters stand alone."""
+        if not (word.isascii() and word.isprintable()):
+            kept = (c for c in word if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn") and c != "\ufffd")
+            word = "".join(f" {c} " if _is_cjk(c) else c for c in kept)
+        word = word.lower()
+        if not word.isascii():
+            word = "".join(c for c in unicodedata.normalize("NFD", word) if unicodedata.category(c) != "Mn")
+        pieces: list[str] = []
+        for part in word.split():
+            start = 0
+            for i, char in enumerate(part):
+                if _is_punctuation(char):
+                    pieces.extend(p for p in (part[start:i], char) if p)
+                    start = i + 1
+            if start < len(part):
+                pieces.append(part[start:])
+        return pieces
+
+    def _pieces(self, word: str) -> list[int]:
+        if len(word) > _MAX_WORD:
+            return [self.unknown]
+        ids: list[int] = []
+        start = 0
+        while start < len(word):
+            for end in range(len(word), start, -1):
+                found = self.ids.get(word[start:end] if not start else "##" + word[start:end])
+                if found is not None:
+                    ids.append(found)
+                    start = end
+                    break
+            else:
+                return [self.unknown]
+        return ids

@@ -1,0 +1,59 @@
+"""One error tree: every leaf says what happened and, in `hint`, what to do.
+
+RecollectError
+├── UsageError        the call itself is wrong (exit code 2)
+│   ├── SettingsError     a settings file, variable or flag
+│   ├── WorkspaceError    the workspace cannot be used
+│   └── NotFoundError     a reference names nothing
+├── StoreError        the index cannot be read or written
+│   ├── StoreBusyError    another process holds it
+│   ├── StoreDamagedError the file is not a sound index
+│   └── StoreVersionError written by a newer version
+└── EmbedderError     a model cannot be loaded or does not answer
+"""
+
+from __future__ import annotations
+
+
+class RecollectError(Exception):
+    """A broken promise, with a sentence about it and a hint that mends it."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class UsageError(RecollectError):
+    """The caller asked for something that makes no sense."""
+
+
+class SettingsError(UsageError):
+    """A setting has the wrong name, type or value, or comes from a place that may not set it."""
+
+
+class WorkspaceError(UsageError):
+    """The workspace does not exist or is not a folder."""
+
+
+class NotFoundError(UsageError):
+    """An id, path or line range that names nothing."""
+
+
+class StoreError(RecollectError):
+    """The index cannot be read or written."""
+
+
+class StoreBusyError(StoreError):
+    """Another process has held the index for longer than we wait."""
+
+
+class StoreDamagedError(StoreError):
+    """The index file is not a sound SQLite file of ours."""
+
+
+class StoreVersionError(StoreError):
+    """The index was written by a newer version of recollect."""
+
+
+class EmbedderError(RecollectError):
+    """The embedding model cannot be loaded or does not answer."""

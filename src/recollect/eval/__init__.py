@@ -1,0 +1,1 @@
+"""Measuring the ranking on labelled questions, anybody's own included."""

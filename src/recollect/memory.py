@@ -1,0 +1,491 @@
+"""Memory, the front door: open, sync, search, get, why, status. The only place that names concrete adapters."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import hashlib
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from recollect import settings as settings_
+from recollect.embed import registry
+from recollect.errors import EmbedderError, NotFoundError, StoreDamagedError, StoreError, UsageError, WorkspaceError
+from recollect.ports import Embedder, Progress
+from recollect.search import explain, profiles
+from recollect.search.evidence import ask
+from recollect.search.pipeline import Bench, Profile, Ranked, run
+from recollect.search.stages import Decay
+from recollect.settings import Settings
+from recollect.sources.files import FileSource
+from recollect.store.sqlite import SqliteStore
+from recollect.sync.engine import Engine, embed_text
+from recollect.sync.lock import locked
+from recollect.text.chunk import ChunkSize, Passage
+from recollect.text.dates import spans_in
+from recollect.text.markdown import split_lines
+from recollect.text.snippet import snippet
+from recollect.text.words import clean, count_tokens, query_terms
+from recollect.types import Candidate, Chunk, Filters, Found, Hit, Notice, Query, Skipped, SyncReport
+
+MARKERS = (".recollect", "memory")
+MAX_QUERY = 20_000
+_RECENCY = Decay(half_life_days=30.0)
+_LINES = re.compile(r"(?P<path>.+?)(?::(?P<a>\d+)(?:-(?P<b>\d+))?|#L?(?P<c>\d+)(?:-L?(?P<d>\d+))?)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What `get` returns: lines of a note as they are on disk."""
+
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+    chunk: Chunk | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Disk against index, counted, never remembered."""
+
+    workspace: str
+    index: str
+    documents: int
+    chunks: int
+    bytes: int
+    on_disk: int
+    to_add: int
+    to_change: int
+    to_drop: int
+    embedder: str
+    embedded: int
+    pending: int
+    models: tuple[tuple[str, int, int], ...]
+    skipped: tuple[Skipped, ...]
+    notices: tuple[Notice, ...]
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the index holds exactly what is on disk."""
+        return not (self.to_add or self.to_change or self.to_drop)
+
+
+def find_workspace(start: Path, env: Mapping[str, str]) -> Path:
+    """`RECOLLECT_WORKSPACE`, else the nearest folder upwards that looks like a workspace, else `start`."""
+    if named := env.get("RECOLLECT_WORKSPACE"):
+        return Path(named)
+    for folder in (start, *start.parents):
+        with contextlib.suppress(OSError):
+            names = os.listdir(folder)
+            if any(n in MARKERS and (folder / n).is_dir() for n in names) or any(
+                n.casefold() == "memory.md" for n in names
+            ):
+                return folder
+    return start
+
+
+class Memory:
+    """A workspace that can be searched. Thread-safe for searches; close it, or use it as a context."""
+
+    def __init__(self, root: Path, settings: Settings, store: SqliteStore, notices: tuple[Notice, ...]) -> None:
+        self.root = root
+        self.settings = settings
+        self.store = store
+        self._notices = notices
+        self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="recollect")
+        self._embedder: Embedder | None = None
+        self._embedder_error: EmbedderError | None = None
+        self._embedder_ready = False
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        settings: Settings | None = None,
+        env: Mapping[str, str] | None = None,
+        embedder: Embedder | None = None,
+        **flags: Any,
+    ) -> Memory:
+        """Opens a workspace, making its index if there is none; flags are settings with `_` for the dot's section."""
+        env = os.environ if env is None else env
+        root = Path(path) if path is not None else find_workspace(Path.cwd(), env)
+        if not root.exists():
+            raise WorkspaceError(
+                f"the workspace {root} does not exist", hint="make the folder, or name another with -w"
+            )
+        if not root.is_dir():
+            raise WorkspaceError(f"{root} is not a folder", hint="name the folder that holds MEMORY.md or memory/")
+        root = Path(os.path.realpath(root))
+        dotted = {key.replace("__", "."): value for key, value in flags.items() if value is not None}
+        settings = settings or settings_.load(root, env=env, flags=dotted)
+        where, notices = index_path(root, settings, env)
+        store, more = _open_store(where)
+        memory = cls(root, settings, store, (*notices, *more))
+        if embedder is not None:
+            memory._embedder, memory._embedder_ready = embedder, True
+        return memory
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the index."""
+        self._executor.shutdown(wait=True, cancel_futures=True)
+        self.store.close()
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The model in use, or None; why there is none is in `notices` of every answer."""
+        if not self._embedder_ready:
+            try:
+                self._embedder = registry.embedder(self.settings.embed.model, threads=self.settings.embed.threads)
+            except EmbedderError as error:
+                self._embedder_error = error
+            self._embedder_ready = True
+        return self._embedder
+
+    @property
+    def _engine(self) -> Engine:
+        own = self.settings
+        source = FileSource(self.root, extra_paths=own.extra_paths, max_file_bytes=own.max_file_bytes)
+        return Engine([source], self.store, ChunkSize(own.chunk.tokens, own.chunk.overlap))
+
+    def _lock_path(self) -> Path | None:
+        return None if self.store.path == ":memory:" else Path(self.store.path).with_suffix(".lock")
+
+    def sync(
+        self, *, force: bool = False, embed: bool = True, progress: Progress | None = None, wait_s: float = 60.0
+    ) -> SyncReport:
+        """Brings the index up to the files, keywords first, then every missing vector."""
+        with self._mended(), locked(self._lock_path(), wait_s=wait_s) as mine:
+            if not mine:
+                raise StoreError("another process is indexing this workspace", hint="wait for it, then run this again")
+            engine = self._engine
+            watch: Any = {"progress": progress} if progress else {}
+            report = engine.sync(force=force, **watch)
+            notices = [*self._notices, *report.notices]
+            model = self.embedder if embed else None
+            if model is not None:
+                vectors = engine.embed(model, **watch)
+                report = replace(report, embedded=vectors.embedded, pending=vectors.pending)
+                notices += vectors.notices
+            notices += self._model_notices() if embed else []
+            return replace(report, notices=tuple(notices))
+
+    def _model_notices(self) -> list[Notice]:
+        if self._embedder_error is not None:
+            return [Notice("no_embedder", f"keywords only: {self._embedder_error}", self._embedder_error.hint)]
+        return []
+
+    def _refresh(self) -> tuple[bool, list[Notice]]:
+        """A quick sync before a search: bounded, and silent when another process is at it."""
+        own = self.settings
+        notices: list[Notice] = []
+        with locked(self._lock_path(), wait_s=0.0) as mine:
+            if not mine:
+                return True, [Notice("indexing", "another process is indexing; this answer may miss its latest notes")]
+            try:
+                report = self._engine.sync(deadline=time.monotonic() + own.search.scan_s)
+            except StoreError as error:
+                if isinstance(error, StoreDamagedError):
+                    raise
+                return True, [Notice("not_synced", f"the index could not be brought up to date: {error}", error.hint)]
+            model = self.embedder
+            if model is not None and (pending := len(self.store.missing(model.id))):
+                done = self._engine.embed(model, deadline=time.monotonic() + own.embed.budget_s, batch=8)
+                notices += done.notices
+                if done.pending:
+                    total = self.store.coverage(model.id)[1]
+                    notices.append(
+                        Notice(
+                            "vectors_pending",
+                            f"{pending - done.embedded} of {total} passages have no vector yet; meaning search covers the rest",
+                            "run: recollect index",
+                        )
+                    )
+        if not report.complete:
+            notices.append(
+                Notice(
+                    "scan_cut",
+                    "not every folder could be looked at, so newer notes may be missing",
+                    "run: recollect index",
+                )
+            )
+        return not report.complete, notices
+
+    @contextlib.contextmanager
+    def _mended(self) -> Iterator[None]:
+        """Damage found on the way: the index is set aside and made anew, and the caller's work is not retried here."""
+        try:
+            yield
+        except StoreDamagedError:
+            self._rebuild()
+            raise
+
+    def _rebuild(self) -> None:
+        path = Path(self.store.path)
+        self.store.close()
+        notice = set_aside(path)
+        self.store = SqliteStore(path)
+        self._notices = (*self._notices, notice)
+
+    def search(
+        self,
+        text: str,
+        *,
+        limit: int | None = None,
+        profile: str | Profile | None = None,
+        filters: Filters = Filters(),
+        min_score: float | None = None,
+        budget_tokens: int = 0,
+        now: dt.datetime | None = None,
+        sync: bool = True,
+    ) -> Found:
+        """The passages that answer a question, best first, each with its reason."""
+        try:
+            return self._search(text, limit, profile, filters, min_score, budget_tokens, now, sync)
+        except StoreDamagedError:
+            self._rebuild()
+            return self._search(text, limit, profile, filters, min_score, budget_tokens, now, sync)
+
+    def _search(
+        self, text: str, limit: int | None, profile: str | Profile | None, filters: Filters,
+        min_score: float | None, budget_tokens: int, now: dt.datetime | None, sync: bool,
+    ) -> Found:  # fmt: skip
+        begun = time.perf_counter()
+        query, chosen, notices = self._query(text, limit, profile, filters, min_score, budget_tokens, now)
+        stale, more = self._refresh() if sync else (False, [])
+        notices += [*self._notices, *more, *self._model_notices()]
+        ranked = self._run(query, chosen)
+        self._check(ranked.candidates)
+        hits = tuple(self._hit(c, query) for c in ranked.candidates)
+        if not hits and query.text.strip() and ranked.trace.candidates:
+            notices.append(
+                Notice(
+                    "no_relevant_memory",
+                    "nothing here seems to answer this; the nearest misses are in the trace",
+                    "add --explain",
+                )
+            )
+        return Found(
+            query, chosen.name, ranked.mode, hits, (*notices, *ranked.notices), ranked.trace,
+            self.embedder.id if self.embedder else "none", stale, (time.perf_counter() - begun) * 1000,
+        )  # fmt: skip
+
+    def _query(
+        self, text: str, limit: int | None, profile: str | Profile | None, filters: Filters,
+        min_score: float | None, budget_tokens: int, now: dt.datetime | None,
+    ) -> tuple[Query, Profile, list[Notice]]:  # fmt: skip
+        notices: list[Notice] = []
+        chosen = profile if isinstance(profile, Profile) else profiles.profile(profile or self.settings.search.profile)
+        if limit is not None and limit < 1:
+            raise UsageError(f"the limit is {limit}", hint="ask for at least one hit")
+        text = clean(text)
+        if len(text) > MAX_QUERY:
+            notices.append(Notice("query_cut", f"the question was cut to its first {MAX_QUERY:,} characters"))
+            text = text[:MAX_QUERY]
+        if not query_terms(text):
+            notices.append(Notice("empty_query", "the question has no word to look for", "type some words"))
+        least = self.settings.search.min_score if min_score is None else min_score
+        now = now or dt.datetime.now()
+        query = Query(
+            text, now, limit or self.settings.search.limit, filters, least, budget_tokens, spans_in(text, now)
+        )
+        return query, chosen, notices
+
+    def _run(self, query: Query, chosen: Profile) -> Ranked:
+        if not query_terms(query.text):
+            return run(replace(query, text=""), chosen, Bench(self.store, None, self._executor))
+        return run(query, chosen, Bench(self.store, self.embedder, self._executor))
+
+    def _check(self, candidates: tuple[Candidate, ...]) -> None:
+        """What is shown is what was stored: a flipped bit is damage, not an answer."""
+        for c in candidates:
+            if _content_hash(c.chunk) != c.chunk.content_hash:
+                raise StoreDamagedError(
+                    f"a passage of {c.chunk.path} in the index is damaged", hint="recollect index --force"
+                )
+
+    def _hit(self, c: Candidate, query: Query) -> Hit:
+        return Hit(
+            chunk=c.chunk,
+            score=c.score,
+            confidence=c.signals.get("confidence", c.score),
+            vector_score=c.signals.get("cosine"),
+            text_score=c.signals.get("text", 0.0),
+            ranks=c.ranks,
+            recency=_RECENCY.keeps(c.chunk, query),
+            snippet=snippet(c.chunk.text, query.text),
+            why=explain.one_line(c, query),
+            signals=c.signals,
+        )
+
+    def get(self, reference: str) -> Text:
+        """Lines by id, `path`, `path:from-to` or a citation, read from the file on disk."""
+        reference = clean(reference).strip()
+        if re.fullmatch(r"[a-z2-7]{4,12}", reference):
+            found = self.store.chunks_by_id(reference)
+            if len(found) == 1:
+                return self._lines(found[0].path, found[0].start_line, found[0].end_line, found[0])
+            if found:
+                raise NotFoundError(
+                    f"{reference} begins more than one id: {', '.join(c.id for c in found)}", hint="give more of it"
+                )
+        match = _LINES.match(reference)
+        if match and match["path"] not in self.store.documents() and reference in self.store.documents():
+            match = None
+        path = match["path"] if match else reference
+        first = int(match["a"] or match["c"]) if match else 1
+        last = int(match["b"] or match["d"] or first) if match else None
+        return self._lines(path, first, last, None)
+
+    def _lines(self, path: str, first: int, last: int | None, chunk: Chunk | None) -> Text:
+        source = self._engine.sources[0]
+        known = next((d for d in source.scan().documents if d.path == path), None)
+        if known is None:
+            raise NotFoundError(f"no note is called {path!r}", hint="recollect status lists what is indexed")
+        try:
+            lines = split_lines(clean(source.read(known)))
+        except (OSError, ValueError) as error:
+            raise NotFoundError(f"{path} cannot be read: {error}", hint="recollect index reports each file") from error
+        last = len(lines) if last is None else last
+        if first < 1 or first > len(lines) or last < first:
+            raise NotFoundError(f"{path} has {len(lines)} lines, not {first}-{last}", hint="lines count from 1")
+        last = min(last, len(lines))
+        return Text(path, first, last, "\n".join(lines[first - 1 : last]), chunk)
+
+    def why(self, text: str, reference: str, **options: Any) -> tuple[Found, explain.Why]:
+        """Why a passage is where it is for a question, or why it is not there."""
+        found = self.search(text, **options)
+        chunk = self._chunk(reference, found)
+        fields = self.store.chunk_terms([chunk.row]).get(chunk.row)
+        asked = ask(found.query.text, self.store.term_counts)
+        note = "" if found.mode != "lexical" else "meaning search did not take part"
+        return found, explain.why(chunk, found.query, found.trace, asked=asked, fields=fields, vector_note=note)
+
+    def _chunk(self, reference: str, found: Found) -> Chunk:
+        """The chunk a reference means; of a whole file, the one that came furthest."""
+        reference = clean(reference).strip()
+        by_id = self.store.chunks_by_id(reference) if re.fullmatch(r"[a-z2-7]{4,12}", reference) else []
+        if len(by_id) == 1:
+            return by_id[0]
+        match = _LINES.match(reference)
+        whole = self.store.chunks_of(reference)
+        if whole:
+            order = {m.id: n for step in (*found.trace.legs, *found.trace.steps) for n, m in enumerate(step.marks)}
+            return min(whole, key=lambda c: (order.get(c.id, 1 << 30), c.start_line))
+        if match:
+            first = int(match["a"] or match["c"])
+            last = int(match["b"] or match["d"] or first)
+            touching = [c for c in self.store.chunks_of(match["path"]) if c.start_line <= last and c.end_line >= first]
+            if touching:
+                return max(touching, key=lambda c: min(c.end_line, last) - max(c.start_line, first))
+        raise NotFoundError(f"nothing indexed is called {reference!r}", hint="give an id, a path or path:from-to")
+
+    def status(self) -> Status:
+        """Compares the files with the index and counts what there is."""
+        from recollect.sync.plan import plan  # noqa: PLC0415
+
+        source = self._engine.sources[0]
+        scanned = source.scan()
+        work = plan(scanned.documents, self.store.documents(), complete=scanned.complete)
+        counts = self.store.counts()
+        model = self.embedder
+        embedded, total = self.store.coverage(model.id) if model else (0, counts["chunks"])
+        return Status(
+            workspace=str(self.root),
+            index=self.store.path,
+            documents=counts["documents"],
+            chunks=counts["chunks"],
+            bytes=counts["bytes"],
+            on_disk=len(scanned.documents),
+            to_add=len(work.add),
+            to_change=len(work.change),
+            to_drop=len(work.drop),
+            embedder=model.id if model else "none",
+            embedded=embedded,
+            pending=total - embedded,
+            models=tuple(self.store.models()),
+            skipped=scanned.skipped,
+            notices=(*self._notices, *self._model_notices()),
+        )
+
+
+def _content_hash(chunk: Chunk) -> str:
+    return Passage(chunk.start_line, chunk.end_line, chunk.heading, chunk.text).content_hash
+
+
+def index_path(root: Path, settings: Settings, env: Mapping[str, str]) -> tuple[Path, tuple[Notice, ...]]:
+    """Where the index of a workspace is: as set, inside it, or in the user's data folder when it cannot be written."""
+    if settings.index.path:
+        where = Path(settings.index.path).expanduser()
+        where = where if where.is_absolute() else root / where
+        where.parent.mkdir(parents=True, exist_ok=True)
+        return where, ()
+    folder = root / ".recollect"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        ignore = folder / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+        if os.access(folder, os.W_OK):
+            return folder / "index.sqlite", ()
+    except OSError:
+        pass
+    key = hashlib.blake2b(str(root).encode("utf-8", "replace"), digest_size=8).hexdigest()
+    folder = settings_.data_folder(env) / key
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"neither {root} nor {folder} can be written: {error.strerror}", hint="set index.path to a place that can"
+        ) from error
+    return folder / "index.sqlite", (
+        Notice(
+            "index_elsewhere",
+            f"{root} cannot be written, so the index is in {folder}",
+            "set index.path to choose the place",
+        ),
+    )
+
+
+def _open_store(path: Path) -> tuple[SqliteStore, tuple[Notice, ...]]:
+    """Opens an index; a damaged one is set aside and a new one made, with a notice."""
+    try:
+        return SqliteStore(path), ()
+    except StoreDamagedError as error:
+        if "another program" in str(error):
+            raise
+        return SqliteStore(path), (set_aside(path),)
+
+
+def set_aside(path: Path) -> Notice:
+    """Renames a damaged index with its WAL, so that nothing is lost and a new one can be made."""
+    number = 1
+    while (aside := path.with_name(f"{path.stem}.damaged-{number}{path.suffix}")).exists():
+        number += 1
+    for end in ("", "-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(f"{path}{end}", f"{aside}{end}")
+    return Notice(
+        "index_rebuilt",
+        f"the index was damaged; it was set aside as {aside.name} and is made anew",
+        "nothing you wrote is lost",
+    )
+
+
+__all__ = ["Memory", "Status", "Text", "count_tokens", "embed_text", "find_workspace"]

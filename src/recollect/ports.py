@@ -1,0 +1,148 @@
+"""What an adapter must offer. One conformance suite per port runs over every adapter of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+else:
+    Vectors = Any
+
+from recollect.types import Candidate, Chunk, Document, Facts, Filters, Query, Skipped
+
+Role = Literal["query", "document"]
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What a source found: documents, what it passed over, and whether it saw everything."""
+
+    documents: tuple[Document, ...]
+    skipped: tuple[Skipped, ...] = ()
+    complete: bool = True
+
+
+class Source(Protocol):
+    """Finds documents and reads them."""
+
+    name: str
+
+    def scan(self, *, deadline: float | None = None) -> Scanned:
+        """List what is there now, by stat alone; stop at `deadline` (monotonic seconds)."""
+        ...
+
+    def read(self, document: Document) -> str:
+        """The text of a document; OSError when it is gone, ValueError with a reason when it is no text."""
+        ...
+
+
+class Embedder(Protocol):
+    """Text to unit vectors."""
+
+    id: str
+    dim: int
+
+    def embed(self, texts: Sequence[str], role: Role) -> Vectors:
+        """One unit row per text, in order; the same row whatever else is in the batch."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What the store remembers of a document."""
+
+    path: str
+    source: str
+    size: int
+    mtime_ns: int
+    synced_ns: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A row of the store and a leg's own score for it, larger is better."""
+
+    row: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The best rows by cosine, with how cosines of this question spread over the whole corpus."""
+
+    rows: tuple[Scored, ...]
+    mean: float = 0.0
+    deviation: float = 0.0
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TermCounts:
+    """Corpus statistics a ranking needs: how many chunks, how long, and in how many a term stands."""
+
+    chunks: int
+    mean_length: float
+    found_in: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTerms:
+    """The indexed terms of one chunk, by field."""
+
+    head: str
+    body: str
+    exact: str
+
+
+class Store(Protocol):
+    """Keeps chunks and vectors; every write is one short transaction."""
+
+    def documents(self) -> dict[str, Stored]: ...
+    def put(
+        self, document: Document, digest: str, facts: Facts, chunks: Sequence[Chunk], *, fresh: bool = False
+    ) -> None: ...
+    def touch(self, documents: Sequence[Document]) -> None: ...
+    def drop(self, paths: Sequence[str]) -> None: ...
+    def lexical(self, match: str, limit: int, filters: Filters) -> list[Scored]: ...
+    def nearest(self, model: str, vector: Vectors, limit: int, filters: Filters) -> Nearest: ...
+    def cosines(self, model: str, vector: Vectors, rows: Sequence[int]) -> dict[int, float]: ...
+    def by_name_or_date(
+        self, names: Sequence[str], days: Sequence[tuple[str, str]], limit: int, filters: Filters
+    ) -> list[Scored]: ...
+    def chunks(self, rows: Sequence[int]) -> dict[int, Chunk]: ...
+    def chunk_terms(self, rows: Sequence[int]) -> dict[int, FieldTerms]: ...
+    def term_counts(self, terms: Iterable[str]) -> TermCounts: ...
+    def missing(self, model: str) -> list[int]: ...
+    def get_meta(self, key: str) -> Any: ...
+    def set_meta(self, key: str, value: str | int) -> None: ...
+    def writing(self) -> AbstractContextManager[None]: ...
+    def put_vectors(self, model: str, vectors: Mapping[str, Vectors]) -> None: ...
+
+
+class Leg(Protocol):
+    """One retriever: a question to scored rows, best first."""
+
+    @property
+    def name(self) -> str: ...
+    def __call__(self, query: Query, limit: int) -> Sequence[Scored]: ...
+
+
+class Stage(Protocol):
+    """Candidates to candidates: may drop, rescore or reorder, never invent, repeat or mutate."""
+
+    def __call__(self, candidates: Sequence[Candidate], query: Query) -> Sequence[Candidate]: ...
+
+
+__all__ = [
+    "Embedder", "FieldTerms", "Iterator", "Leg", "Nearest", "Progress", "Role", "Scanned", "Scored",
+    "Source", "Stage", "Store", "Stored", "TermCounts", "Vectors",
+]  # fmt: skip

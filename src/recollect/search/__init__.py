@@ -1,0 +1,1 @@
+"""A question through legs, fusion and stages to a traced, explained list."""

@@ -1,0 +1,134 @@
+"""What is known about a passage for a question: the same measures for every candidate, whichever leg found it.
+
+All are relative to what the question could reach, so they mean the same in a large corpus and a small one:
+`text` is BM25 over its own maximum, `cover` the share of the question's information found, `near` how close
+together neighbouring words of the question stand, `head` how much of it the headings and the file name hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from recollect.ports import FieldTerms, TermCounts
+from recollect.text.words import Terms, query_terms
+
+K1, B = 1.2, 0.75
+HEAD_WEIGHT = 1.5
+NEAR_WINDOW = 8
+MAX_TERMS = 64
+_COMMON = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question analysed against a corpus: its terms with their weight."""
+
+    terms: Terms
+    weights: dict[str, float]
+    pairs: tuple[tuple[str, str], ...]
+    total: float
+    reach: float
+    mean_length: float
+    common: frozenset[str] = frozenset()
+
+    @property
+    def match(self) -> str:
+        """The FTS5 query: OR-joined, all data quoted, terms that cost much and say little left out."""
+        words = [w for w in self.weights if w not in self.common and w not in self.terms.prefixes]
+        parts = []
+        if words:
+            parts.append("{head body} : (" + " OR ".join(f'"{w}"' for w in words) + ")")
+        parts += [f'body : "{a} {b}"' for a, b in self.terms.phrases if a in words and b in words][:MAX_TERMS]
+        parts += [f'body : "{p}"*' for p in self.terms.prefixes]
+        if self.terms.exact:
+            parts.append("exact : (" + " OR ".join(f'"{w}"' for w in self.terms.exact[:MAX_TERMS]) + ")")
+        return " OR ".join(parts)
+
+
+def idf(chunks: int, found_in: int) -> float:
+    """Robertson's inverse document frequency, never negative."""
+    return math.log(1.0 + (chunks - found_in + 0.5) / (found_in + 0.5))
+
+
+def ask(text: str, counts_of: object, *, terms: Terms | None = None) -> Ask:
+    """Weighs a question's terms by how rare they are; `counts_of` is a store's `term_counts`."""
+    terms = terms if terms is not None else query_terms(text)
+    counts: TermCounts = counts_of([*terms.words[:2000]])  # type: ignore[operator]
+    found = counts.found_in
+    ranked = sorted(found, key=lambda w: (found[w] == 0, found[w]))[:MAX_TERMS]
+    kept = set(ranked)
+    weights = {w: idf(counts.chunks, found[w]) for w in terms.words if w in kept}
+    known = [w for w in weights if found[w]]
+    common = frozenset(w for w in known if found[w] > _COMMON * counts.chunks and counts.chunks > 200)
+    if len(common) == len(known):
+        common = frozenset()
+    for char in terms.prefixes:
+        weights[char] = idf(counts.chunks, 0) / 2
+    words = [w for w in terms.words if w in kept]
+    pairs = tuple(zip(words, words[1:], strict=False))
+    reach = sum(w for term, w in weights.items() if term in terms.prefixes or found[term]) * (K1 + 1)
+    return Ask(terms, weights, pairs, sum(weights.values()), reach, counts.mean_length, common)
+
+
+def measure(ask: Ask, fields: FieldTerms) -> dict[str, float]:
+    """The lexical signals of one passage."""
+    weights = ask.weights
+    body = fields.body.split()
+    places: dict[str, list[int]] = {}
+    for i, term in enumerate(body):
+        if term in weights:
+            places.setdefault(term, []).append(i)
+    for char in ask.terms.prefixes:
+        if found := [i for i, term in enumerate(body) if term.startswith(char)]:
+            places[char] = found
+    head = weights.keys() & fields.head.split() if fields.head else frozenset()
+    if not places and not head:
+        return {"text": 0.0, "bm25": 0.0, "cover": 0.0, "near": 0.0, "head": 0.0, "exact": 0.0}
+    norm = K1 * (1 - B + B * len(body) / (ask.mean_length or 1.0))
+    bm25 = cover = in_head = 0.0
+    for term, weight in weights.items():
+        tf = len(places.get(term, ())) + (HEAD_WEIGHT if term in head else 0.0)
+        if tf:
+            bm25 += weight * tf * (K1 + 1) / (tf + norm)
+            cover += weight
+            if term in head:
+                in_head += weight
+    exact = fields.exact.split() if ask.terms.exact else ()
+    return {
+        "text": bm25 / ask.reach if ask.reach else 0.0,
+        "bm25": bm25,
+        "cover": cover / ask.total if ask.total else 0.0,
+        "near": _near(ask, places),
+        "head": in_head / ask.total if ask.total else 0.0,
+        "exact": len(set(exact).intersection(ask.terms.exact)) / len(ask.terms.exact) if exact else 0.0,
+    }
+
+
+def _near(ask: Ask, places: dict[str, list[int]]) -> float:
+    """How much of the question's neighbouring pairs stand near each other, 1 for side by side and in order."""
+    got = whole = 0.0
+    for a, b in ask.pairs:
+        weight = ask.weights[a] + ask.weights[b]
+        whole += weight
+        if a in places and b in places:
+            gap = min_gap(places[a], places[b])
+            if gap <= NEAR_WINDOW:
+                got += weight * (1.0 - (gap - 1) / NEAR_WINDOW)
+    return got / whole if whole else 0.0
+
+
+def min_gap(first: Sequence[int], second: Sequence[int]) -> int:
+    """The least distance between two ascending lists of places; one place out of order costs one."""
+    i = j = 0
+    best = 1 << 30
+    while i < len(first) and j < len(second):
+        gap = second[j] - first[i]
+        if gap > 0:
+            best = min(best, gap)
+            i += 1
+        else:
+            best = min(best, max(1, -gap + 1))
+            j += 1
+    return best

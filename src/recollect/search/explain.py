@@ -1,0 +1,103 @@
+"""Why a passage is where it is, or is not: read off the trace, so that it can't disagree with the ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from recollect.search.evidence import Ask, measure
+from recollect.ports import FieldTerms
+from recollect.types import Candidate, Chunk, Query, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The story of one passage for one question."""
+
+    chunk: Chunk
+    verdict: str
+    rank: int | None
+    lines: tuple[str, ...]
+    candidate: Candidate | None
+
+
+def one_line(candidate: Candidate, query: Query) -> str:
+    """The reason in a line: which legs found it, what matched, what stood out."""
+    parts = []
+    for leg, word in (("lexical", "keywords"), ("vector", "meaning"), ("path", "name or date")):
+        if leg in candidate.ranks:
+            parts.append(f"{word} #{candidate.ranks[leg].rank}")
+    signals = candidate.signals
+    if signals.get("cover"):
+        parts.append(f"covers {signals['cover']:.0%} of the question")
+    if signals.get("near", 0.0) >= 0.5:
+        parts.append("words side by side")
+    if signals.get("head"):
+        parts.append("in heading or file name")
+    if signals.get("date"):
+        parts.append("of the day asked for")
+    if "cosine" in signals and "vector" not in candidate.ranks:
+        parts.append(f"meaning {signals['cosine']:.2f}, beyond the pool")
+    return ", ".join(parts) or "found by no leg"
+
+
+def why(chunk: Chunk, query: Query, trace: Trace, *, asked: Ask, fields: FieldTerms | None, vector_note: str) -> Why:
+    """The story of a passage, whether it was returned or not."""
+    lines: list[str] = []
+    for step in trace.legs:
+        mark = next((m for m in step.marks if m.id == chunk.id), None)
+        if mark:
+            lines.append(f"{step.stage}: rank {mark.rank} of {len(step.marks)}, score {mark.score:.4f}")
+        else:
+            lines.append(
+                f"{step.stage}: not among its {len(step.marks)} candidates{_absence(step.stage, asked, fields)}"
+            )
+    if vector_note and not any(step.stage == "vector" for step in trace.legs):
+        lines.append(f"vector: {vector_note}")
+    candidate = trace.candidates.get(chunk.id)
+    if candidate is None:
+        return Why(chunk, "no leg found it", None, tuple(lines), None)
+    signals = ", ".join(f"{name} {value:.3f}" for name, value in sorted(candidate.signals.items()))
+    lines.append(f"signals: {signals}")
+    rank: int | None = None
+    for step in trace.steps:
+        mark = next((m for m in step.marks if m.id == chunk.id), None)
+        if mark is None:
+            if chunk.id in step.dropped:
+                return Why(
+                    chunk,
+                    f"dropped by {step.stage}{_cut_reason(step.stage, candidate, query)}",
+                    None,
+                    tuple(lines),
+                    candidate,
+                )
+            break
+        lines.append(f"{step.stage}: rank {mark.rank} of {len(step.marks)}, score {mark.score:.4f}")
+        rank = mark.rank
+    return Why(chunk, f"returned at rank {rank}", rank, tuple(lines), candidate)
+
+
+def _cut_reason(stage: str, candidate: Candidate, query: Query) -> str:
+    if not stage.startswith("Cut"):
+        return ""
+    confidence = candidate.signals.get("confidence")
+    asked = f"limit {query.limit}" + (f", least confidence {query.min_score:g}" if query.min_score > 0 else "")
+    return f": {asked}" + (f"; its confidence is {confidence:.3f}" if confidence is not None else "")
+
+
+def _absence(leg: str, asked: Ask, fields: FieldTerms | None) -> str:
+    if leg == "lexical" and fields is not None:
+        shared = _shared(asked, fields)
+        if not shared:
+            return ": it shares no word with the question"
+        return f": it shares {', '.join(shared[:6])}, others matched better (BM25 {measure(asked, fields)['bm25']:.3f})"
+    if leg == "vector":
+        return ": others are nearer in meaning, or it has no vector yet"
+    if leg == "path":
+        return ": the question names neither its file nor its day"
+    return ""
+
+
+def _shared(asked: Ask, fields: FieldTerms) -> Sequence[str]:
+    have = set(fields.body.split()) | set(fields.head.split())
+    return [w for w in asked.weights if w in have]

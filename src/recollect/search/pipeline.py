@@ -1,0 +1,185 @@
+"""The search walk: legs side by side, one measure for all they found, then stages, with a trace of every step.
+
+The runner compares what went into a stage with what came out, so no stage knows that it is traced.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
+from concurrent.futures import TimeoutError as LegTimeout
+from dataclasses import dataclass, field
+
+from recollect.errors import RecollectError
+from recollect.ports import Embedder, Nearest, Scored, Stage, Store, Vectors
+from recollect.search.evidence import Ask, ask, measure
+from recollect.text.words import is_unspaced, query_terms
+from recollect.types import Candidate, LegRank, Mark, Notice, Query, Step, Trace
+
+LEGS = ("lexical", "vector", "path")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A named fusion with its stages, as data."""
+
+    name: str
+    fusion: Stage
+    stages: tuple[Stage, ...] = ()
+    legs: tuple[str, ...] = LEGS
+    pool: int = 100
+    pool_per_limit: int = 0
+    join: str = "OR"
+    limit: int = 6
+
+    def pool_for(self, limit: int) -> int:
+        """How many candidates each leg may bring; fixed, unless a published pipeline says otherwise."""
+        return self.pool_per_limit * limit if self.pool_per_limit else self.pool
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """What came out of a run."""
+
+    candidates: tuple[Candidate, ...]
+    trace: Trace
+    notices: tuple[Notice, ...]
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a run works with."""
+
+    store: Store
+    embedder: Embedder | None
+    executor: Executor
+    deadline_s: float = 3.0
+    vector_of: Callable[[str], Vectors] | None = field(default=None)
+
+
+def run(query: Query, profile: Profile, bench: Bench) -> Ranked:
+    """Answers a question under a profile; a leg that fails or is late becomes a notice."""
+    pool = profile.pool_for(query.limit)
+    notices: list[Notice] = []
+    pending = _start_vector(query, profile, bench, pool)
+    asked = ask(query.text, bench.store.term_counts, terms=query_terms(query.text))
+    found: dict[str, Sequence[Scored]] = {}
+    took: dict[str, float] = {}
+    if "lexical" in profile.legs:
+        begun = time.perf_counter()
+        match = asked.match if profile.join == "OR" else " AND ".join(f'"{w}"' for w in asked.weights)
+        found["lexical"] = bench.store.lexical(match, pool, query.filters)
+        took["lexical"] = time.perf_counter() - begun
+    if "path" in profile.legs:
+        begun = time.perf_counter()
+        found["path"] = path_leg(query, bench.store, pool)
+        took["path"] = time.perf_counter() - begun
+    vector, nearest = None, Nearest(())
+    if pending is not None:
+        begun = time.perf_counter()
+        try:
+            vector, nearest = pending.result(timeout=bench.deadline_s)
+            found["vector"] = nearest.rows
+        except LegTimeout:
+            notices.append(Notice("vector_late", f"meaning search took over {bench.deadline_s:g} s and was left out"))
+        except RecollectError as error:
+            notices.append(Notice("vector_failed", f"meaning search failed: {error}", error.hint))
+        took["vector"] = time.perf_counter() - begun
+    candidates = _candidates(query, bench, asked, found, vector, nearest)
+    legs = tuple(
+        Step(name, tuple(Mark(c.id, c.ranks[name].rank, c.ranks[name].score) for c in ranked), (), took[name] * 1000)
+        for name in profile.legs
+        if name in found
+        for ranked in [sorted((c for c in candidates if name in c.ranks), key=lambda c: c.ranks[name].rank)]
+    )
+    mode = (
+        "vector"
+        if found.get("vector") and "lexical" not in profile.legs
+        else "hybrid"
+        if found.get("vector")
+        else "lexical"
+    )
+    steps: list[Step] = []
+    pooled = {c.id: c for c in candidates}
+    for stage in (profile.fusion, *profile.stages):
+        begun = time.perf_counter()
+        after = list(stage(candidates, query))
+        kept = {c.id for c in after}
+        steps.append(
+            Step(
+                repr(stage),
+                tuple(Mark(c.id, rank, c.score) for rank, c in enumerate(after, start=1)),
+                tuple(c.id for c in candidates if c.id not in kept),
+                (time.perf_counter() - begun) * 1000,
+            )
+        )
+        pooled.update((c.id, c) for c in after)
+        candidates = after
+    return Ranked(tuple(candidates), Trace(legs, tuple(steps), pooled), tuple(notices), mode)
+
+
+def _start_vector(query: Query, profile: Profile, bench: Bench, pool: int) -> Future[tuple[Vectors, Nearest]] | None:
+    embedder = bench.embedder
+    if "vector" not in profile.legs or embedder is None or not query.text.strip():
+        return None
+
+    def nearest() -> tuple[Vectors, Nearest]:
+        vector = bench.vector_of(query.text) if bench.vector_of else embedder.embed([query.text], "query")[0]
+        return vector, bench.store.nearest(embedder.id, vector, pool, query.filters)
+
+    return bench.executor.submit(nearest)
+
+
+def path_leg(query: Query, store: Store, limit: int) -> list[Scored]:
+    """Passages of files that the question names, by file name or by day."""
+    lowered = query.text.casefold()
+    names = {w.strip("\"'`.,:;!?()[]") for w in lowered.split()}
+    names |= {n.rpartition("/")[2].rpartition(".")[0] for n in names if "." in n}
+    names = {n for n in names if len(n) > 2}
+    days = [(s.start.isoformat(), s.end.isoformat()) for s in query.dates]
+    return store.by_name_or_date(sorted(names), days, limit, query.filters)
+
+
+def _candidates(
+    query: Query, bench: Bench, asked: Ask, found: dict[str, Sequence[Scored]], vector: Vectors | None, nearest: Nearest
+) -> list[Candidate]:
+    """Every row any leg found, once, with its ranks and with all signals back-filled."""
+    store = bench.store
+    rows = list(dict.fromkeys(s.row for name in found for s in found[name]))
+    chunks = store.chunks(rows)
+    fields = store.chunk_terms(rows)
+    cosines = store.cosines(bench.embedder.id, vector, rows) if vector is not None and bench.embedder else {}
+    ranks: dict[int, dict[str, LegRank]] = {row: {} for row in rows}
+    for name, scored in found.items():
+        ordered = sorted((s for s in scored if s.row in chunks), key=lambda s: (-s.score, chunks[s.row].id))
+        for rank, one in enumerate(ordered, start=1):
+            ranks[one.row][name] = LegRank(rank, one.score)
+    shared = query_signals(query)
+    out: list[Candidate] = []
+    for row in rows:
+        if row not in chunks or row not in fields:
+            continue  # dropped by another process between the legs and here
+        signals = {**shared, **measure(asked, fields[row])}
+        if row in cosines:
+            signals["cosine"] = cosines[row]
+            signals["z"] = (cosines[row] - nearest.mean) / nearest.deviation if nearest.deviation > 1e-9 else 0.0
+        chunk = chunks[row]
+        if query.dates and chunk.facts.date:
+            signals["date"] = max(day_match(chunk.facts.date, s.start, s.end) for s in query.dates)
+        out.append(Candidate(chunk, 0.0, ranks[row], signals))
+    out.sort(key=lambda c: c.id)
+    return out
+
+
+def day_match(day: object, start: object, end: object) -> float:
+    """1 inside the days named, half a day after or before them, else 0."""
+    return 1.0 if start <= day <= end else 0.0  # type: ignore[operator]
+
+
+def query_signals(query: Query) -> dict[str, float]:
+    """What holds for the question as a whole: the share of it an English model cannot read."""
+    letters = [c for c in query.text if c.isalpha()]
+    foreign = sum(1 for c in letters if c > "\u024f") / len(letters) if letters else 0.0
+    return {"foreign": foreign} if foreign or is_unspaced(query.text) else {}

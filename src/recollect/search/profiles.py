@@ -1,0 +1,52 @@
+"""Profiles by name: ours, the legs alone, and the published pipelines that ours is measured against."""
+
+from __future__ import annotations
+
+import difflib
+
+from recollect.errors import UsageError
+from recollect.search.combine import Combine
+from recollect.search.fusion import MaxNorm, Rrf, Single, Weighted
+from recollect.search.pipeline import Profile
+from recollect.search.stages import Boost, Cut, Decay, Mmr, Suppress
+
+_TWO_LEGS = ("lexical", "vector")
+
+PROFILES = {
+    p.name: p
+    for p in (
+        Profile("default", Combine(), (Boost(), Suppress(), Cut())),
+        Profile("lexical", Single("lexical"), (Cut(on="score"),), legs=("lexical",)),
+        Profile("vector", Single("vector"), (Cut(on="score"),), legs=("vector",)),
+        Profile("openclaw", Weighted(), (Cut(0.35, on="score"),), legs=_TWO_LEGS, pool_per_limit=4),
+        Profile(
+            "openclaw-2026.2.13",
+            Weighted(silent_is_zero=True, clamped=True),
+            (Cut(0.35, on="score"),),
+            legs=_TWO_LEGS,
+            pool_per_limit=4,
+            join="AND",
+        ),
+        Profile("maxnorm", MaxNorm(), (Decay(30.0), Mmr(0.7), Cut(on="score")), legs=_TWO_LEGS),
+        Profile("rrf", Rrf(0.7, 0.3), (Cut(on="score"),), legs=_TWO_LEGS),
+        Profile(
+            "siftcoder",
+            Rrf(1.0, 1.0, normalised=False),
+            (Decay(tau_days=7.0), Suppress(), Cut(on="score")),
+            legs=_TWO_LEGS,
+            pool=50,
+            limit=5,
+        ),
+    )
+}
+
+
+def profile(name: str) -> Profile:
+    """The profile of a name, or an error that offers the nearest one."""
+    if name in PROFILES:
+        return PROFILES[name]
+    close = difflib.get_close_matches(name, PROFILES, n=1)
+    raise UsageError(
+        f"no profile is called {name!r}",
+        hint=f"did you mean {close[0]}?" if close else f"known: {', '.join(PROFILES)}",
+    )

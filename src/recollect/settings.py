@@ -1,0 +1,238 @@
+"""Settings and where each came from: defaults ← user file ← workspace file ← `RECOLLECT_*` ← flags.
+
+The workspace file may come with a cloned repository, so it may set only what cannot send or read anything
+elsewhere: fields marked `private` are refused there.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path, PurePath
+from typing import Any
+
+from recollect.errors import SettingsError
+
+WORKSPACE_FILE = "recollect.toml"
+
+
+def _setting(default: Any, doc: str, *, private: bool = False) -> Any:
+    return field(default=default, metadata={"doc": doc, "private": private})
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """Where the index is."""
+
+    path: str = _setting("", "index file; empty: .recollect/index.sqlite in the workspace", private=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSettings:
+    """How notes are cut."""
+
+    tokens: int = _setting(400, "longest chunk, in tokens")
+    overlap: int = _setting(80, "how much of the chunk before it a chunk repeats, in tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedSettings:
+    """Which model gives vectors."""
+
+    model: str = _setting("auto", "auto, a packaged model by name, hashed, or none for keywords only")
+    budget_s: float = _setting(2.0, "how long a search may spend on vectors for notes that have none yet")
+    threads: int = _setting(0, "threads of a local model; 0: as many as there are cores")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """How a question is answered."""
+
+    limit: int = _setting(6, "how many hits")
+    profile: str = _setting("default", "named pipeline")
+    min_score: float = _setting(-1.0, "least confidence of a hit; below 0: what the profile says")
+    scan_s: float = _setting(2.0, "longest look at the files before a search; what is cut is said to be stale")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings; see `recollect config`."""
+
+    sources: tuple[str, ...] = _setting(("memory",), "what is searched")
+    extra_paths: tuple[str, ...] = _setting((), "further files, folders and globs; in a workspace file only inside it")
+    max_file_bytes: int = _setting(5_000_000, "larger files are skipped")
+    index: IndexSettings = IndexSettings()
+    chunk: ChunkSettings = ChunkSettings()
+    embed: EmbedSettings = EmbedSettings()
+    search: SearchSettings = SearchSettings()
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def items(self) -> Iterator[tuple[str, Any, str, str]]:
+        """Every setting as (key, value, origin, what it is for)."""
+        for key, one in _known().items():
+            yield key, _get(self, key), self.origins.get(key, "default"), one.metadata["doc"]
+
+
+def _known() -> dict[str, Any]:
+    """Dotted keys to their dataclass fields."""
+    found: dict[str, Any] = {}
+    for one in fields(Settings):
+        if "doc" in one.metadata:
+            found[one.name] = one
+        elif one.name != "origins":
+            found.update({f"{one.name}.{sub.name}": sub for sub in fields(one.default)})  # type: ignore[arg-type]
+    return found
+
+
+def _get(settings: Settings, key: str) -> Any:
+    section, _, name = key.rpartition(".")
+    return getattr(getattr(settings, section) if section else settings, name)
+
+
+def load(workspace: Path, *, env: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Settings:
+    """The settings of a workspace, from all five places."""
+    layers: list[tuple[str, Mapping[str, Any]]] = []
+    user = user_file(env)
+    if user.is_file():
+        layers.append((str(user), _flat(_toml(user), str(user))))
+    own = workspace / WORKSPACE_FILE
+    if own.is_file():
+        values = _flat(_toml(own), str(own))
+        _refuse_unsafe(values, workspace, str(own))
+        layers.append((str(own), values))
+    layers += [(name, {key: env[name]}) for key in _known() if (name := env_name(key)) in env]
+    layers.append(("flag", flags or {}))
+    settings = Settings()
+    for origin, values in layers:
+        for key, value in values.items():
+            settings = _with(settings, key, value, origin)
+    _check(settings)
+    return settings
+
+
+def env_name(key: str) -> str:
+    """The environment variable of a key: `embed.model` is `RECOLLECT_EMBED_MODEL`."""
+    return "RECOLLECT_" + key.upper().replace(".", "_")
+
+
+def user_file(env: Mapping[str, str]) -> Path:
+    """The user's own settings file."""
+    base = env.get("XDG_CONFIG_HOME") or (env.get("APPDATA") if os.name == "nt" else "") or "~/.config"
+    return Path(base).expanduser() / "recollect" / "config.toml"
+
+
+def data_folder(env: Mapping[str, str]) -> Path:
+    """Where indexes go that cannot stand in their workspace."""
+    base = env.get("XDG_DATA_HOME") or (env.get("LOCALAPPDATA") if os.name == "nt" else "") or "~/.local/share"
+    return Path(base).expanduser() / "recollect"
+
+
+def cache_folder(env: Mapping[str, str]) -> Path:
+    """Where things go that can be made again."""
+    base = env.get("XDG_CACHE_HOME") or (env.get("LOCALAPPDATA") if os.name == "nt" else "") or "~/.cache"
+    return Path(base).expanduser() / "recollect"
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}", hint="mend it, or move it away") from error
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}", hint="check its permissions") from error
+
+
+def _flat(values: Mapping[str, Any], origin: str, prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    known = _known()
+    for name, value in values.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, dict):
+            found.update(_flat(value, origin, f"{key}."))
+        elif key in known:
+            found[key] = value
+        else:
+            raise SettingsError(f"{origin}: no setting is called {key!r}", hint=_nearest(key))
+    return found
+
+
+def _nearest(key: str) -> str:
+    import difflib  # noqa: PLC0415
+
+    close = difflib.get_close_matches(key, _known(), n=1)
+    return f"did you mean {close[0]}?" if close else "recollect config lists all settings"
+
+
+def _refuse_unsafe(values: Mapping[str, Any], workspace: Path, origin: str) -> None:
+    known = _known()
+    for key, value in values.items():
+        if known[key].metadata["private"]:
+            raise SettingsError(
+                f"{origin} may not set {key}: a workspace file can come from somebody else",
+                hint=f"put it into your own settings file or into {env_name(key)}",
+            )
+        if key == "extra_paths":
+            for path in value if isinstance(value, list) else [value]:
+                if PurePath(str(path)).is_absolute() or ".." in PurePath(str(path)).parts or str(path).startswith("~"):
+                    raise SettingsError(
+                        f"{origin} may only name extra_paths inside the workspace, not {path!r}",
+                        hint="put it into your own settings file",
+                    )
+
+
+def _with(settings: Settings, key: str, value: Any, origin: str) -> Settings:
+    one = _known().get(key)
+    if one is None:
+        raise SettingsError(f"no setting is called {key!r}", hint=_nearest(key))
+    value = _as(one.default, value, key, origin)
+    origins = {**settings.origins, key: origin}
+    section, _, name = key.rpartition(".")
+    if section:
+        return replace(settings, **{section: replace(getattr(settings, section), **{name: value})}, origins=origins)
+    return replace(settings, **{name: value}, origins=origins)
+
+
+def _as(default: Any, value: Any, key: str, origin: str) -> Any:
+    """A value as the type of its default; text from the environment is read as that type."""
+    kind = type(default)
+    try:
+        if kind is tuple:
+            parts = value.split(os.pathsep if "paths" in key else ",") if isinstance(value, str) else value
+            if not all(isinstance(p, str) for p in parts):
+                raise TypeError
+            return tuple(p.strip() for p in parts if p.strip())
+        if kind is bool and isinstance(value, str):
+            if value.lower() not in ("true", "false", "1", "0", "yes", "no", "on", "off"):
+                raise ValueError
+            return value.lower() in ("true", "1", "yes", "on")
+        if isinstance(value, bool) and kind is not bool:
+            raise TypeError
+        if kind in (int, float) and isinstance(value, str | int | float):
+            return kind(value)
+        if isinstance(value, kind):
+            return value
+        raise TypeError
+    except (TypeError, ValueError):
+        wanted = {
+            tuple: "a list of texts",
+            int: "a whole number",
+            float: "a number",
+            str: "a text",
+            bool: "true or false",
+        }
+        raise SettingsError(f"{origin}: {key} must be {wanted[kind]}, not {value!r}") from None
+
+
+def _check(settings: Settings) -> None:
+    if settings.chunk.tokens < 40 or not 0 <= settings.chunk.overlap < settings.chunk.tokens // 2:
+        raise SettingsError(
+            f"chunk.tokens is {settings.chunk.tokens} and chunk.overlap {settings.chunk.overlap}",
+            hint="tokens must be at least 40 and the overlap less than half of it",
+        )
+    if settings.search.limit < 1:
+        raise SettingsError(f"search.limit is {settings.search.limit}", hint="it must be at least 1")
+    for source in settings.sources:
+        if source != "memory":
+            raise SettingsError(f"no source is called {source!r}", hint='known: "memory"')

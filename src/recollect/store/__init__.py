@@ -1,0 +1,1 @@
+"""Where chunks, terms and vectors are kept."""

@@ -1,0 +1,55 @@
+"""The numbered migrations of the SQLite index. Append, never edit: `user_version` counts those that ran."""
+
+from __future__ import annotations
+
+APPLICATION_ID = 0x7265636F  # "reco"
+
+# The terms are made by our own analyser; the tokenizer only has to split at spaces and to keep the rest as it is.
+_TOKENIZE = "ascii tokenchars '_.-/:@+#'"
+
+MIGRATIONS = (
+    f"""
+    CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+    INSERT INTO meta VALUES ('generation', 0);
+    CREATE TABLE documents (
+        id INTEGER PRIMARY KEY,
+        path TEXT NOT NULL UNIQUE,
+        source TEXT NOT NULL,
+        size INTEGER NOT NULL,
+        mtime_ns INTEGER NOT NULL,
+        synced_ns INTEGER NOT NULL,
+        digest TEXT NOT NULL,
+        name TEXT NOT NULL,
+        title TEXT NOT NULL,
+        date TEXT,
+        evergreen INTEGER NOT NULL,
+        importance REAL NOT NULL,
+        pinned INTEGER NOT NULL,
+        supersedes TEXT NOT NULL
+    );
+    CREATE INDEX documents_date ON documents (date);
+    CREATE INDEX documents_name ON documents (name);
+    CREATE TABLE chunks (
+        row INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        document INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+        start_line INTEGER NOT NULL,
+        end_line INTEGER NOT NULL,
+        heading TEXT NOT NULL,
+        text TEXT NOT NULL,
+        content_hash TEXT NOT NULL,
+        length INTEGER NOT NULL
+    );
+    CREATE INDEX chunks_document ON chunks (document);
+    CREATE INDEX chunks_content_hash ON chunks (content_hash);
+    CREATE VIRTUAL TABLE terms USING fts5 (head, body, exact, tokenize="{_TOKENIZE}");
+    CREATE VIRTUAL TABLE vocabulary USING fts5vocab (terms, row);
+    CREATE TABLE models (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dim INTEGER NOT NULL);
+    CREATE TABLE vectors (
+        content_hash TEXT NOT NULL,
+        model INTEGER NOT NULL REFERENCES models (id),
+        vector BLOB NOT NULL,
+        PRIMARY KEY (content_hash, model)
+    ) WITHOUT ROWID;
+    """,
+)

@@ -1,0 +1,536 @@
+"""The index as one SQLite file: chunks, FTS5 over our own terms, vectors as BLOBs keyed by content and model."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import fnmatch
+import json
+import os
+import re
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import apsw
+
+from recollect.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
+from recollect.ports import FieldTerms, Nearest, Scored, Stored, TermCounts, Vectors
+from recollect.store.matrix import Matrix
+from recollect.store.schema import APPLICATION_ID, MIGRATIONS
+from recollect.text.words import index_terms
+from recollect.types import Chunk, Document, Facts, Filters
+
+BUSY_TIMEOUT_MS = 10_000
+HEAD_WEIGHT, BODY_WEIGHT, EXACT_WEIGHT = 1.5, 1.0, 0.25
+_NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "9p", "afs", "fuse.sshfs", "fuse.rclone", "ceph", "glusterfs")
+_IN = 900
+
+
+@contextlib.contextmanager
+def _translated(path: str) -> Iterator[None]:
+    """SQLite's errors as ours, each with the sentence that helps."""
+    try:
+        yield
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise StoreDamagedError(
+            f"the index {path} is damaged: {error}", hint="recollect index --force builds it anew"
+        ) from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreBusyError(
+            f"another process has been writing to {path} for too long", hint="wait for it, or end it, and try again"
+        ) from error
+    except apsw.FullError as error:
+        raise StoreError(
+            "the disk is full", hint=f"free some space where {path} is; nothing was half written"
+        ) from error
+    except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
+        raise StoreError(f"{path} cannot be written", hint="check its permissions, or set index.path") from error
+    except apsw.CantOpenError as error:
+        raise StoreError(f"{path} cannot be opened", hint="check that the folder exists and is readable") from error
+    except apsw.IOError as error:
+        raise StoreError(f"reading or writing {path} failed: {error}", hint="check the disk it is on") from error
+    except apsw.SQLError as error:
+        raise StoreDamagedError(
+            f"the index {path} lacks a part: {error}", hint="recollect index --force builds it anew"
+        ) from error
+
+
+def on_network(path: Path) -> bool:
+    """Whether a path lies on a file system where SQLite's WAL is unsafe."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
+    best, kind = "", ""
+    where = str(path.resolve())
+    for line in mounts:
+        parts = line.split(" ")
+        if len(parts) > 2 and (where + "/").startswith(parts[1].rstrip("/") + "/") and len(parts[1]) >= len(best):
+            best, kind = parts[1], parts[2]
+    return kind.startswith(_NETWORK_FILE_SYSTEMS)
+
+
+class SqliteStore:
+    """One file, one writer at a time, as many readers as there are threads and processes."""
+
+    def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
+        self.path = str(path) if path else ":memory:"
+        self.read_only = read_only
+        self._file = path
+        self._lock = threading.RLock()
+        self._readers: list[apsw.Connection] = []
+        self._local = threading.local()
+        self._matrices: dict[str, Matrix] = {}
+        self._missing: dict[str, tuple[int, list[int]]] = {}
+        self._totals: tuple[int, int, float] | None = None
+        self._depth = 0
+        self._closed = False
+        with _translated(self.path):
+            self._db = self._connect()
+            self._migrate()
+
+    def _connect(self) -> apsw.Connection:
+        if self._file is None:
+            db = apsw.Connection(":memory:")
+        elif self.read_only:
+            db = self._connect_read_only(self._file)
+        else:
+            fresh = not self._file.exists()
+            if fresh:
+                os.close(os.open(self._file, os.O_CREAT | os.O_RDWR, 0o600))
+            db = apsw.Connection(self.path)
+        db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("PRAGMA temp_store = MEMORY")
+        db.execute("PRAGMA cache_size = -16000")
+        if self._file is not None and not self.read_only:
+            mode = "delete" if on_network(self._file.parent) else "wal"
+            db.execute(f"PRAGMA journal_mode = {mode}").fetchall()
+            db.execute("PRAGMA synchronous = NORMAL" if mode == "wal" else "PRAGMA synchronous = FULL")
+        return db
+
+    @staticmethod
+    def _connect_read_only(file: Path) -> apsw.Connection:
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        uri = file.absolute().as_uri()
+        db = apsw.Connection(uri + "?mode=ro", flags=flags)
+        try:
+            db.execute("SELECT count(*) FROM sqlite_master").fetchall()
+        except apsw.CantOpenError:
+            wal = Path(f"{file}-wal")
+            if wal.exists() and wal.stat().st_size:
+                raise  # immutable would silently ignore what the WAL holds
+            db = apsw.Connection(uri + "?immutable=1", flags=flags)
+        return db
+
+    def _migrate(self) -> None:
+        version = self._one("PRAGMA user_version")
+        application = self._one("PRAGMA application_id")
+        if version > len(MIGRATIONS):
+            raise StoreVersionError(
+                f"the index {self.path} was written by a newer recollect (schema {version}, this one knows {len(MIGRATIONS)})",
+                hint="upgrade recollect, or keep a second index with index.path",
+            )
+        if version and application != APPLICATION_ID:
+            raise StoreDamagedError(
+                f"{self.path} is a database of another program", hint="set index.path to another file"
+            )
+        if version == len(MIGRATIONS):
+            return
+        if self.read_only:
+            raise StoreVersionError(f"the index {self.path} is of an older version", hint="run: recollect index")
+        with self.writing():
+            version = self._one("PRAGMA user_version")  # another process may have been faster
+            if not version and self._one("SELECT count(*) FROM sqlite_master"):
+                raise StoreDamagedError(
+                    f"{self.path} is a database of another program", hint="set index.path to another file"
+                )
+            for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+                self._db.execute(script).fetchall()
+                self._db.execute(f"PRAGMA user_version = {number}")
+            self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+    def close(self) -> None:
+        """Closes every connection; the WAL is folded into the file by the last one."""
+        with self._lock:
+            self._closed = True
+            for reader in self._readers:
+                reader.close()
+            self._readers.clear()
+            self._db.close()
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """One transaction that takes the write lock at once; nested uses join it."""
+        with self._lock, _translated(self.path):
+            if self._depth:
+                yield
+                return
+            self._db.execute("BEGIN IMMEDIATE")
+            self._depth = 1
+            try:
+                yield
+                if self._db.totalchanges() and self._has_meta():
+                    self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            finally:
+                self._depth = 0
+
+    def _has_meta(self) -> bool:
+        return bool(self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchall())
+
+    def _reader(self) -> apsw.Connection:
+        """A connection of this thread's own, so that searches never wait for one another."""
+        if self._file is None:
+            return self._db
+        db = getattr(self._local, "db", None)
+        if db is None:
+            with self._lock:
+                if self._closed:
+                    raise StoreError("the memory is closed", hint="open it again")
+                db = self._local.db = self._connect_read_only(self._file)
+                db.set_busy_timeout(BUSY_TIMEOUT_MS)
+                db.execute("PRAGMA cache_size = -16000")
+                self._readers.append(db)
+        return db  # type: ignore[no-any-return]
+
+    def _all(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with _translated(self.path):
+            if self._file is None or self._depth:
+                with self._lock:
+                    return self._db.execute(sql, tuple(values)).fetchall()
+            return self._reader().execute(sql, tuple(values)).fetchall()
+
+    def _one(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        with self._lock:
+            row = self._db.execute(sql, tuple(values)).fetchone()
+        return row[0] if row else None
+
+    @property
+    def generation(self) -> int:
+        """A number that grows with every committed change, by whichever process."""
+        found = self._all("SELECT value FROM meta WHERE key = 'generation'")
+        return int(found[0][0])
+
+    def documents(self) -> dict[str, Stored]:
+        """What is indexed, by path."""
+        rows = self._all("SELECT path, source, size, mtime_ns, synced_ns, digest FROM documents")
+        return {r[0]: Stored(*r) for r in rows}
+
+    def put(
+        self, document: Document, digest: str, facts: Facts, chunks: Sequence[Chunk], *, fresh: bool = False
+    ) -> None:
+        """Replaces a document; chunks whose id stays keep their row and terms, unless all is to be made `fresh`."""
+        with self.writing():
+            number = self._put_document(document, digest, facts)
+            old = dict(self._db.execute("SELECT id, row FROM chunks WHERE document = ?", (number,)).fetchall())
+            new = set() if fresh else {c.id for c in chunks}
+            self._drop_rows([row for key, row in old.items() if key not in new])
+            for chunk in chunks:
+                if chunk.id in old and not fresh:
+                    self._db.execute(
+                        "UPDATE chunks SET start_line = ?, end_line = ? WHERE row = ?",
+                        (chunk.start_line, chunk.end_line, old[chunk.id]),
+                    )
+                else:
+                    self._insert(number, chunk)
+
+    def _put_document(self, document: Document, digest: str, facts: Facts) -> int:
+        values = (
+            document.source, document.size, document.mtime_ns, time.time_ns(), digest, PurePosixPath(document.path).stem.casefold(),
+            facts.title, facts.date.isoformat() if facts.date else None, facts.evergreen, facts.importance, facts.pinned,
+            json.dumps(facts.supersedes), document.path,
+        )  # fmt: skip
+        found = self._db.execute("SELECT id FROM documents WHERE path = ?", (document.path,)).fetchone()
+        if found:
+            self._db.execute(
+                "UPDATE documents SET source=?, size=?, mtime_ns=?, synced_ns=?, digest=?, name=?, title=?, date=?, evergreen=?,"
+                " importance=?, pinned=?, supersedes=? WHERE path=?",
+                values,
+            )
+            return int(found[0])
+        self._db.execute(
+            "INSERT INTO documents (source, size, mtime_ns, synced_ns, digest, name, title, date, evergreen, importance, pinned,"
+            " supersedes, path) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            values,
+        )
+        return self._db.last_insert_rowid()
+
+    def _insert(self, document: int, chunk: Chunk) -> None:
+        head, _ = index_terms(f"{' '.join(chunk.heading)} {PurePosixPath(chunk.path).stem}")
+        body, exact = index_terms(chunk.text)
+        self._db.execute(
+            "INSERT INTO chunks (id, document, start_line, end_line, heading, text, content_hash, length) VALUES (?,?,?,?,?,?,?,?)",
+            (
+                chunk.id, document, chunk.start_line, chunk.end_line, json.dumps(chunk.heading, ensure_ascii=False),
+                chunk.text, chunk.content_hash, body.count(" ") + 1,
+            ),
+        )  # fmt: skip
+        row = self._db.last_insert_rowid()
+        self._db.execute("INSERT INTO terms (rowid, head, body, exact) VALUES (?,?,?,?)", (row, head, body, exact))
+
+    def _drop_rows(self, rows: Sequence[int]) -> None:
+        for row in rows:
+            self._db.execute("DELETE FROM terms WHERE rowid = ?", (row,))
+            self._db.execute("DELETE FROM chunks WHERE row = ?", (row,))
+
+    def touch(self, documents: Sequence[Document]) -> None:
+        """Notes a new stat for documents whose content did not change."""
+        with self.writing():
+            for document in documents:
+                self._db.execute(
+                    "UPDATE documents SET size = ?, mtime_ns = ?, synced_ns = ? WHERE path = ?",
+                    (document.size, document.mtime_ns, time.time_ns(), document.path),
+                )
+
+    def drop(self, paths: Sequence[str]) -> None:
+        """Removes documents with their chunks and terms; vectors stay, for text that comes back elsewhere."""
+        with self.writing():
+            for path in paths:
+                found = self._db.execute("SELECT id FROM documents WHERE path = ?", (path,)).fetchone()
+                if found:
+                    rows = self._db.execute("SELECT row FROM chunks WHERE document = ?", found).fetchall()
+                    self._drop_rows([r[0] for r in rows])
+                    self._db.execute("DELETE FROM documents WHERE id = ?", found)
+
+    def _allowed(self, filters: Filters) -> set[int] | None:
+        """Rows that pass the filters, or None when there are none; an undated file counts by its last change."""
+        if not filters:
+            return None
+        where, values = ["1"], []
+        if filters.source:
+            where.append("d.source = ?")
+            values.append(filters.source)
+        day = "coalesce(d.date, date(d.mtime_ns / 1000000000, 'unixepoch'))"
+        for sign, bound in ((">=", filters.since), ("<=", filters.until)):
+            if bound:
+                where.append(f"{day} {sign} ?")
+                values.append(bound.isoformat())
+        rows = self._all(
+            f"SELECT c.row, d.path FROM documents d JOIN chunks c ON c.document = d.id WHERE {' AND '.join(where)}",
+            values,
+        )
+        if not filters.path:
+            return {r[0] for r in rows}
+        matches = path_matcher(filters.path)
+        verdicts: dict[str, bool] = {}
+        return {row for row, path in rows if verdicts.setdefault(path, matches(path))}
+
+    def lexical(self, match: str, limit: int, filters: Filters) -> list[Scored]:
+        """The best rows for an FTS5 match string by BM25, larger is better."""
+        if not match:
+            return []
+        allowed = self._allowed(filters)
+        score = f"bm25(terms, {HEAD_WEIGHT}, {BODY_WEIGHT}, {EXACT_WEIGHT})"
+        sql = f"SELECT rowid, {score} FROM terms WHERE terms MATCH ? ORDER BY {score}"
+        if allowed is None:
+            return [Scored(row, -value) for row, value in self._all(f"{sql} LIMIT ?", (match, limit))]
+        found = [Scored(row, -value) for row, value in self._all(sql, (match,)) if row in allowed]
+        return found[:limit]
+
+    def nearest(self, model: str, vector: Vectors, limit: int, filters: Filters) -> Nearest:
+        """The best rows by cosine among those that have a vector of this model."""
+        return self._matrix(model).nearest(vector, limit, self._allowed(filters))
+
+    def cosines(self, model: str, vector: Vectors, rows: Sequence[int]) -> dict[int, float]:
+        """The cosine of each named row that has a vector of this model."""
+        return self._matrix(model).cosines(vector, rows)
+
+    def _matrix(self, model: str) -> Matrix:
+        generation = self.generation
+        known = self._matrices.get(model)
+        if known is not None and known.generation == generation:
+            return known
+        import numpy as np  # noqa: PLC0415
+
+        rows = self._all(
+            "SELECT c.row, v.vector FROM chunks c JOIN vectors v ON v.content_hash = c.content_hash"
+            " WHERE v.model = (SELECT id FROM models WHERE name = ?) ORDER BY c.row",
+            (model,),
+        )
+        numbers = np.fromiter((r[0] for r in rows), dtype=np.int64, count=len(rows))
+        vectors = (
+            np.frombuffer(b"".join(r[1] for r in rows), dtype="<f4").reshape(len(rows), -1)
+            if rows
+            else np.zeros((0, 0))
+        )
+        matrix = Matrix(generation, numbers, vectors.astype(np.float32, copy=False))
+        self._matrices[model] = matrix
+        return matrix
+
+    def by_name_or_date(
+        self, names: Sequence[str], days: Sequence[tuple[str, str]], limit: int, filters: Filters
+    ) -> list[Scored]:
+        """Chunks of documents named by file (score 2) or by day (score 1, a longer span less)."""
+        found: dict[int, float] = {}
+        allowed = self._allowed(filters)
+
+        def add(where: str, values: Sequence[Any], score: float) -> None:
+            sql = f"SELECT c.row FROM documents d JOIN chunks c ON c.document = d.id WHERE {where} ORDER BY d.path, c.start_line LIMIT ?"
+            for (row,) in self._all(sql, (*values, limit)):
+                if allowed is None or row in allowed:
+                    found[row] = max(found.get(row, 0.0), score)
+
+        for name in names:
+            add("d.name = ?", (name,), 2.0)
+        for start, end in days:
+            length = (dt.date.fromisoformat(end) - dt.date.fromisoformat(start)).days + 1
+            add("d.date BETWEEN ? AND ?", (start, end), 1.0 / length**0.5)
+        order = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        return [Scored(row, score) for row, score in order[:limit]]
+
+    def chunks(self, rows: Sequence[int]) -> dict[int, Chunk]:
+        """Whole chunks by row."""
+        return {c.row: c for c in self._chunks_where("c.row", rows)}
+
+    def chunks_by_id(self, prefix: str) -> list[Chunk]:
+        """Chunks whose id begins with a prefix, at most ten."""
+        rows = self._all("SELECT row FROM chunks WHERE id >= ? AND id < ? LIMIT 10", (prefix, prefix + "\uffff"))
+        return self._chunks_where("c.row", [r[0] for r in rows])
+
+    def chunks_of(self, path: str) -> list[Chunk]:
+        """The chunks of a document in order of their lines."""
+        rows = self._all("SELECT c.row FROM chunks c JOIN documents d ON c.document = d.id WHERE d.path = ?", (path,))
+        return sorted(self._chunks_where("c.row", [r[0] for r in rows]), key=lambda c: (c.start_line, c.end_line))
+
+    def _chunks_where(self, column: str, values: Sequence[Any]) -> list[Chunk]:
+        out: list[Chunk] = []
+        for part in _parts(values):
+            marks = ",".join("?" * len(part))
+            out.extend(
+                _chunk(r)
+                for r in self._all(
+                    "SELECT c.row, c.id, d.path, d.source, c.start_line, c.end_line, c.heading, c.text, c.content_hash,"
+                    " d.title, d.date, d.evergreen, d.importance, d.pinned, d.supersedes"
+                    f" FROM chunks c JOIN documents d ON d.id = c.document WHERE {column} IN ({marks})",
+                    part,
+                )
+            )
+        return out
+
+    def chunk_terms(self, rows: Sequence[int]) -> dict[int, FieldTerms]:
+        """The indexed terms of chunks by row."""
+        out: dict[int, FieldTerms] = {}
+        for part in _parts(rows):
+            marks = ",".join("?" * len(part))
+            found = self._all(f"SELECT rowid, head, body, exact FROM terms WHERE rowid IN ({marks})", part)
+            out.update((r[0], FieldTerms(r[1], r[2], r[3])) for r in found)
+        return out
+
+    def term_counts(self, terms: Iterable[str]) -> TermCounts:
+        """Chunk count, mean length and, for each term, in how many chunks it stands."""
+        generation = self.generation
+        if self._totals is None or self._totals[0] != generation:
+            count, length = self._all("SELECT count(*), avg(length) FROM chunks")[0]
+            self._totals = (generation, count, length or 0.0)
+        wanted = list(dict.fromkeys(terms))
+        found: dict[str, int] = dict.fromkeys(wanted, 0)
+        for part in _parts(wanted):
+            marks = ",".join("?" * len(part))
+            found.update(self._all(f"SELECT term, doc FROM vocabulary WHERE term IN ({marks})", part))  # type: ignore[arg-type]
+        return TermCounts(self._totals[1], self._totals[2], found)
+
+    def missing(self, model: str) -> list[int]:
+        """One row for every text without a vector of this model, the newest first."""
+        generation = self.generation
+        known = self._missing.get(model)
+        if known is None or known[0] != generation:
+            rows = self._all(
+                "SELECT max(c.row) FROM chunks c LEFT JOIN vectors v ON v.content_hash = c.content_hash"
+                " AND v.model = (SELECT id FROM models WHERE name = ?) WHERE v.vector IS NULL"
+                " GROUP BY c.content_hash ORDER BY 1 DESC",
+                (model,),
+            )
+            known = self._missing[model] = (generation, [r[0] for r in rows])
+        return known[1]
+
+    def coverage(self, model: str) -> tuple[int, int]:
+        """How many chunks have a vector of this model, and how many there are."""
+        total = self._all("SELECT count(*) FROM chunks")[0][0]
+        have = self._all(
+            "SELECT count(*) FROM chunks c JOIN vectors v ON v.content_hash = c.content_hash"
+            " WHERE v.model = (SELECT id FROM models WHERE name = ?)",
+            (model,),
+        )[0][0]
+        return have, total
+
+    def put_vectors(self, model: str, vectors: Mapping[str, Vectors]) -> None:
+        """Keeps vectors under (content hash, model)."""
+        if not vectors:
+            return
+        with self.writing():
+            dim = len(next(iter(vectors.values())))
+            self._db.execute("INSERT OR IGNORE INTO models (name, dim) VALUES (?, ?)", (model, dim))
+            number, known = self._db.execute("SELECT id, dim FROM models WHERE name = ?", (model,)).fetchall()[0]
+            if known != dim:
+                raise StoreError(
+                    f"{model} gave {dim} dimensions, the index has {known} of it",
+                    hint="the model changed under its name: recollect index --force",
+                )
+            self._db.executemany(
+                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
+                [(key, number, vector.astype("<f4").tobytes()) for key, vector in vectors.items()],
+            )
+
+    def models(self) -> list[tuple[str, int, int]]:
+        """Each model with its dimensions and how many vectors are kept of it."""
+        rows = self._all(
+            "SELECT m.name, m.dim, (SELECT count(*) FROM vectors v WHERE v.model = m.id) FROM models m ORDER BY m.name"
+        )
+        return [(r[0], r[1], r[2]) for r in rows]
+
+    def counts(self) -> dict[str, int]:
+        """How many documents, chunks and vectors there are, and the bytes of the file with its WAL."""
+        documents, chunks, vectors = self._all(
+            "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks), (SELECT count(*) FROM vectors)"
+        )[0]
+        size = sum(
+            Path(self.path + end).stat().st_size
+            for end in ("", "-wal")
+            if self._file and Path(self.path + end).exists()
+        )
+        return {"documents": documents, "chunks": chunks, "vectors": vectors, "bytes": size}
+
+    def get_meta(self, key: str) -> Any:
+        """A remembered value, or None."""
+        found = self._all("SELECT value FROM meta WHERE key = ?", (key,))
+        return found[0][0] if found else None
+
+    def set_meta(self, key: str, value: str | int) -> None:
+        """Remembers a value."""
+        with self.writing():
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+
+def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for i in range(0, len(values), _IN):
+        yield values[i : i + _IN]
+
+
+def _chunk(r: Sequence[Any]) -> Chunk:
+    facts = Facts(
+        title=r[9],
+        date=dt.date.fromisoformat(r[10]) if r[10] else None,
+        evergreen=bool(r[11]),
+        importance=r[12],
+        pinned=bool(r[13]),
+        supersedes=tuple(json.loads(r[14])) if r[14] != "[]" else (),
+    )
+    heading = tuple(json.loads(r[6])) if r[6] != "[]" else ()
+    return Chunk(r[1], r[2], r[3], r[4], r[5], heading, r[7], r[8], facts, r[0])
+
+
+def path_matcher(pattern: str) -> Any:
+    """A predicate over paths: a glob, or a file or folder named as it is."""
+    pattern = pattern.removeprefix("./").rstrip("/")
+    if re.search(r"[*?\[]", pattern):
+        compiled = re.compile(fnmatch.translate(pattern))
+        return lambda path: compiled.match(path) is not None
+    return lambda path: path == pattern or path.startswith(pattern + "/")

@@ -1,0 +1,1 @@
+"""Where people and programs meet the memory: command line now, MCP, HTTP and a page later."""

@@ -1,0 +1,21 @@
+"""The command line. One object on stdout with `--json`; everything else that speaks goes to stderr."""
+
+from __future__ import annotations
+
+import sys
+
+from recollect import __version__
+
+
+def main() -> None:
+    """The `recollect` command: answers `--version` before anything is loaded."""
+    if sys.argv[1:] in (["--version"], ["-V"]):
+        sys.stdout.write(f"recollect {__version__}\n")
+        return
+    from recollect.surfaces.commands import run  # noqa: PLC0415
+
+    sys.exit(run(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,263 @@
+"""The commands. Each is a thin door: read the flags, ask Memory, show the answer."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from recollect import __version__
+from recollect.errors import RecollectError, UsageError
+from recollect.memory import Memory, find_workspace
+from recollect.surfaces import render, view
+from recollect.types import Filters
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+class _Group(click.Group):
+    """A group where a first word that is no command begins a search."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            args = ["search", *args]
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {"-h", "--help", "-V", "--version"}
+        if args and args[0].startswith("-") and args[0] not in own:
+            args = ["search", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Group, context_settings=_CONTEXT, no_args_is_help=True)
+@click.version_option(__version__, "-V", "--version", message="recollect %(version)s")
+def cli() -> None:
+    """Search your notes and agent memory, locally, with the reason for every rank.
+
+    \b
+    recollect "what did we decide about auth tokens"
+    recollect search --since 2026-03 --json deploy
+    recollect why "staging port" memory/2026-05-06.md
+    """
+
+
+def _workspace(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options that every command has, and opens the memory for it."""
+
+    @click.option("-w", "--workspace", type=click.Path(), help="Folder with MEMORY.md or memory/.")
+    @click.option("--index", "index_path", type=click.Path(), help="Index file to use instead of the workspace's own.")
+    @click.option("--model", help="Embedding model by name; 'none' for keywords only.")
+    @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+    @functools.wraps(command)
+    def wrapped(workspace: str | None, index_path: str | None, model: str | None, **rest: Any) -> Any:
+        root = Path(workspace) if workspace else find_workspace(Path.cwd(), os.environ)
+        with Memory.open(root, index__path=index_path, embed__model=model) as memory:
+            return command(memory=memory, **rest)
+
+    return wrapped
+
+
+def _emit(value: dict[str, Any]) -> None:
+    data = json.dumps(value, ensure_ascii=False, indent=2).encode("utf-8", "replace") + b"\n"
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def _question(words: Sequence[str]) -> str:
+    if list(words) == ["-"]:
+        return sys.stdin.buffer.read(1_000_000).decode("utf-8", "replace")
+    return " ".join(words)
+
+
+def _day(text: str | None, flag: str, now: dt.datetime, *, end: bool = False) -> dt.date | None:
+    if not text:
+        return None
+    from recollect.text.dates import parse_day  # noqa: PLC0415
+
+    day = parse_day(text, now, end=end)
+    if day is None:
+        raise UsageError(f"{flag} {text!r} is no date", hint='try 2026-03-19, 2026-03, "last week" or "yesterday"')
+    return day
+
+
+def _search_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(
+        (
+            click.option("-k", "--limit", type=click.IntRange(1, 1000), help="How many hits."),
+            click.option("--since", help="Only notes of this day or later: a date, a month or a phrase."),
+            click.option("--until", help="Only notes of this day or earlier."),
+            click.option("--path", default="", help="Only files under a folder or matching a glob."),
+            click.option("--source", type=click.Choice(["memory", "extra"]), help="Only one source."),
+            click.option(
+                "--profile", help="Named pipeline: default, lexical, vector, rrf, openclaw, maxnorm, siftcoder."
+            ),
+            click.option("--min-score", type=click.FloatRange(0, 1), help="Least confidence of a hit."),
+            click.option("--budget-tokens", type=click.IntRange(0), default=0, help="Stop before this many tokens."),
+            click.option("--now", help="Answer as if it were this day (ISO date)."),
+            click.option(
+                "--no-sync", is_flag=True, help="Answer from the index as it is, without a look at the files."
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def _options(
+    since: str | None, until: str | None, path: str, source: str | None, now: str | None, no_sync: bool, **rest: Any
+) -> dict[str, Any]:
+    try:
+        clock = dt.datetime.fromisoformat(now) if now else dt.datetime.now()
+    except ValueError:
+        raise UsageError(f"--now {now!r} is no ISO date", hint="try 2026-03-19") from None
+    filters = Filters(_day(since, "--since", clock), _day(until, "--until", clock, end=True), path, source or "")
+    return {**rest, "filters": filters, "now": clock, "sync": not no_sync}
+
+
+@cli.command()
+@click.argument("words", nargs=-1, required=True)
+@_search_options
+@click.option("--explain", is_flag=True, help="Also show what every leg and stage did.")
+@_workspace
+def search(memory: Memory, words: Sequence[str], as_json: bool, explain: bool, **flags: Any) -> None:
+    """Find the passages that answer a question ('-' reads it from stdin)."""
+    found = memory.search(_question(words), **_options(**flags))
+    if as_json:
+        _emit(view.found(found, explain=explain))
+        return
+    render.notices(found.notices)
+    render.answer(found)
+    if explain:
+        render.trace(found)
+
+
+@cli.command()
+@click.argument("query")
+@click.argument("reference")
+@_search_options
+@_workspace
+def why(memory: Memory, query: str, reference: str, as_json: bool, **flags: Any) -> None:
+    """Say why a passage (id, path or path:lines) ranks where it does for a question, or why it is missing."""
+    found, story = memory.why(_question([query]), reference, **_options(**flags))
+    if as_json:
+        _emit(view.why(found, story))
+        return
+    render.notices(found.notices)
+    render.why(story)
+
+
+@cli.command()
+@click.option("--force", is_flag=True, help="Read and cut every file again; vectors of unchanged text are kept.")
+@click.option("--no-embed", is_flag=True, help="Keywords only, for now.")
+@_workspace
+def index(memory: Memory, force: bool, no_embed: bool, as_json: bool) -> None:
+    """Bring the index up to the files, with a report of each file passed over."""
+    report = memory.sync(force=force, embed=not no_embed, progress=render.Bar())
+    if as_json:
+        _emit(view.report(report))
+        return
+    render.notices(report.notices)
+    render.report(report)
+
+
+@cli.command()
+@click.argument("reference")
+@_workspace
+def get(memory: Memory, reference: str, as_json: bool) -> None:
+    """Print a passage or note: by id, path, path:from-to or citation."""
+    text = memory.get(reference)
+    if as_json:
+        _emit(view.text(text))
+    else:
+        click.echo(text.text)
+
+
+@cli.command()
+@_workspace
+def status(memory: Memory, as_json: bool) -> None:
+    """Compare the files with the index, by looking."""
+    found = memory.status()
+    if as_json:
+        _emit(view.status(found))
+        return
+    render.notices(found.notices)
+    render.status(found)
+
+
+@cli.command()
+@_workspace
+def config(memory: Memory, as_json: bool) -> None:
+    """Show every setting with where its value came from."""
+    if as_json:
+        _emit(view.config(memory.settings))
+    else:
+        render.config(memory.settings)
+
+
+@cli.command()
+@click.argument("folder", default=".", type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def init(folder: str, as_json: bool) -> None:
+    """Make a workspace: MEMORY.md, memory/ and a settings file; what is there already is left alone."""
+    from recollect.surfaces.starter import start  # noqa: PLC0415
+
+    made = start(Path(folder))
+    if as_json:
+        _emit({"workspace": str(Path(folder).resolve()), "made": made})
+        return
+    for name in made:
+        click.echo(f"made {name}")
+    click.echo(f"{folder} is a workspace; write notes, then: recollect search WORDS")
+
+
+@cli.command()
+@click.option("--to", "folder", type=click.Path(), help="Where to put the sample notes (default: a temporary folder).")
+def demo(folder: str | None) -> None:
+    """Make a sample workspace, index it, and show what search can do."""
+    from recollect.surfaces.starter import show  # noqa: PLC0415
+
+    show(Path(folder) if folder else None)
+
+
+@contextlib.contextmanager
+def _codes() -> Iterator[list[int]]:
+    """Errors to stderr and exit codes, in one place."""
+    code = [0]
+    try:
+        yield code
+    except click.exceptions.Exit as stop:
+        code[0] = stop.exit_code
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        sys.stderr.write("interrupted\n")
+        code[0] = 130
+    except click.ClickException as error:
+        error.show()
+        code[0] = error.exit_code
+    except RecollectError as error:
+        click.secho(f"error: {error}", err=True, fg="red")
+        if error.hint:
+            click.secho(f"hint: {error.hint}", err=True)
+        code[0] = 2 if isinstance(error, UsageError) else 1
+    except BrokenPipeError:
+        # The reader went away; nothing is left to say to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        click.secho(f"error: {error.strerror or error}: {error.filename or ''}".rstrip(": "), err=True, fg="red")
+        code[0] = 1
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs a command line and returns its exit code."""
+    with _codes() as code:
+        cli.main(list(arguments), prog_name="recollect", standalone_mode=False)
+    return code[0]

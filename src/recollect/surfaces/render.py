@@ -1,0 +1,146 @@
+"""Answers for a person at a terminal: aligned, highlighted where there is colour, clean in a pipe."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterable
+
+import click
+
+from recollect.memory import Status
+from recollect.search.explain import Why
+from recollect.settings import Settings
+from recollect.text.words import index_terms, query_terms
+from recollect.types import Found, Notice, SyncReport
+
+_WORD = re.compile(r"[^\W_]+(?:[_.\-/:@'][^\W_]+)*")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """Text of a note without what would steer the terminal."""
+    return _CONTROL.sub("�", text)
+
+
+def highlight(text: str, query: str) -> str:
+    """The words of a text that the question asks for, in bold."""
+    terms = query_terms(query)
+    wanted = set(terms.words)
+    text = printable(text)
+    for run in sorted(
+        {"".join((p[0], p[1][1:])) for p in terms.phrases} | {w for w in wanted if not w.isascii()}, key=len
+    ):
+        text = (
+            text.replace(run, click.style(run, bold=True, fg="yellow")) if len(run) > 1 and "\x1b" not in text else text
+        )
+
+    def mark(match: re.Match[str]) -> str:
+        word = match.group()
+        return click.style(word, bold=True, fg="yellow") if wanted.intersection(index_terms(word)[0].split()) else word
+
+    return _WORD.sub(mark, text) if "\x1b" not in text else text
+
+
+def notices(found: Iterable[Notice]) -> None:
+    """Notices to stderr, each with what to do."""
+    for one in found:
+        hint = f" ({one.hint})" if one.hint else ""
+        click.secho(f"note: {one.message}{hint}", err=True, fg="yellow")
+
+
+def answer(found: Found) -> None:
+    """Hits, best first."""
+    if not found.hits:
+        click.echo("no hits")
+    for number, hit in enumerate(found.hits, start=1):
+        chunk = hit.chunk
+        place = click.style(f"{chunk.path}:{chunk.start_line}-{chunk.end_line}", fg="cyan", bold=True)
+        heading = " > ".join(h for h in chunk.heading if h)
+        click.echo(f"{number:>2}. {hit.score:.2f}  {place}  {printable(heading)}".rstrip())
+        for line in highlight(hit.snippet, found.query.text).splitlines():
+            if line.strip():
+                click.echo(f"      {line}")
+        click.secho(f"      {chunk.id}  {hit.why}", dim=True)
+
+
+def trace(found: Found) -> None:
+    """What every leg found and every stage did, to its first ten."""
+    for step in (*found.trace.legs, *found.trace.steps):
+        click.secho(
+            f"{step.stage}: {len(step.marks)} kept, {len(step.dropped)} dropped, {step.took_ms:.1f} ms", bold=True
+        )
+        for mark in step.marks[:10]:
+            candidate = found.trace.candidates.get(mark.id)
+            where = candidate.chunk.citation if candidate else mark.id
+            click.echo(f"  {mark.rank:>3}  {mark.score:>9.4f}  {where}")
+
+
+def why(one: Why) -> None:
+    """The story of a passage."""
+    click.echo(f"{one.chunk.citation}  {one.chunk.id}")
+    for line in one.lines:
+        click.echo(f"  {line}")
+    click.secho(one.verdict, bold=True)
+
+
+def report(one: SyncReport) -> None:
+    """What a sync did, in a line, and each file that was passed over."""
+    click.echo(
+        f"{one.added} added, {one.changed} changed, {one.dropped} dropped, {one.unchanged} unchanged; "
+        f"{one.embedded} passages embedded, {one.pending} to go; {one.took_ms / 1000:.2f} s"
+    )
+    for skipped in one.skipped:
+        click.echo(f"  skipped {printable(skipped.path)}: {skipped.reason}")
+
+
+def status(one: Status) -> None:
+    """Disk against index."""
+    state = "up to date" if one.fresh else f"{one.to_add} to add, {one.to_change} to read again, {one.to_drop} to drop"
+    rows = [
+        ("workspace", one.workspace),
+        ("index", f"{one.index} ({one.bytes / 1e6:.1f} MB)"),
+        ("files", f"{one.on_disk} on disk, {one.documents} indexed: {state}"),
+        ("passages", str(one.chunks)),
+        ("model", f"{one.embedder}: {one.embedded} embedded, {one.pending} to go"),
+    ]
+    for name, value in rows:
+        click.echo(f"{name:<10} {value}")
+    for skipped in one.skipped:
+        click.echo(f"  skipped {printable(skipped.path)}: {skipped.reason}")
+
+
+def config(one: Settings) -> None:
+    """Every setting with where it came from."""
+    for key, value, origin, doc in one.items():
+        shown = ", ".join(value) if isinstance(value, tuple) else value
+        click.echo(f"{key} = {shown!r}  [{origin}]")
+        click.secho(f"    {doc}", dim=True)
+
+
+class Bar:
+    """A progress line on stderr, on a terminal only, with the time left."""
+
+    def __init__(self) -> None:
+        self.live = sys.stderr.isatty()
+        self._what = ""
+        self._begun = 0.0
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """Shows how far `what` is."""
+        if not self.live or not total:
+            return
+        now = time.monotonic()
+        if what != self._what:
+            if self._what:
+                sys.stderr.write("\n")
+            self._what, self._begun = what, now
+        spent = now - self._begun
+        left = f", {spent / done * (total - done):.0f} s left" if done and spent > 1 and done < total else ""
+        filled = 30 * done // total
+        sys.stderr.write(f"\r{what:>8} [{'#' * filled}{'.' * (30 - filled)}] {done}/{total}{left}\x1b[K")
+        if done >= total:
+            sys.stderr.write("\n")
+            self._what = ""
+        sys.stderr.flush()

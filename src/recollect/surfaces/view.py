@@ -1,0 +1,157 @@
+"""The one wire shape: what `--json`, HTTP and MCP return, as plain values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect import __version__
+from recollect.memory import Status, Text
+from recollect.search.explain import Why
+from recollect.settings import Settings
+from recollect.types import Candidate, Found, Hit, Notice, Step, SyncReport
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
+
+
+def notice(one: Notice) -> dict[str, str]:
+    """A notice."""
+    return {"code": one.code, "message": one.message, "hint": one.hint}
+
+
+def hit(one: Hit) -> dict[str, Any]:
+    """A hit, as every surface shows it."""
+    chunk = one.chunk
+    return {
+        "id": chunk.id,
+        "path": chunk.path,
+        "start_line": chunk.start_line,
+        "end_line": chunk.end_line,
+        "heading": list(chunk.heading),
+        "source": chunk.source,
+        "date": chunk.facts.date.isoformat() if chunk.facts.date else None,
+        "score": _number(one.score),
+        "confidence": _number(one.confidence),
+        "vector_score": _number(one.vector_score),
+        "text_score": _number(one.text_score),
+        "ranks": {leg: {"rank": r.rank, "score": _number(r.score)} for leg, r in sorted(one.ranks.items())},
+        "recency": _number(one.recency),
+        "snippet": one.snippet,
+        "citation": chunk.citation,
+        "why": one.why,
+    }
+
+
+def found(one: Found, *, explain: bool = False) -> dict[str, Any]:
+    """The answer to a search."""
+    answer: dict[str, Any] = {
+        "query": one.query.text,
+        "profile": one.profile,
+        "mode": one.mode,
+        "results": [hit(h) for h in one.hits],
+        "notices": [notice(n) for n in one.notices],
+        "embedder": one.embedder,
+        "stale": one.stale,
+        "took_ms": round(one.took_ms, 2),
+    }
+    if explain:
+        answer["trace"] = {
+            "legs": [_step(s) for s in one.trace.legs],
+            "stages": [_step(s) for s in one.trace.steps],
+            "candidates": {key: _candidate(c) for key, c in sorted(one.trace.candidates.items())},
+        }
+    return answer
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "name": step.stage,
+        "order": [{"id": m.id, "rank": m.rank, "score": _number(m.score)} for m in step.marks],
+        "dropped": list(step.dropped),
+        "took_ms": round(step.took_ms, 2),
+    }
+
+
+def _candidate(one: Candidate) -> dict[str, Any]:
+    return {
+        "citation": one.chunk.citation,
+        "ranks": {leg: {"rank": r.rank, "score": _number(r.score)} for leg, r in sorted(one.ranks.items())},
+        "signals": {name: _number(value) for name, value in sorted(one.signals.items())},
+    }
+
+
+def why(answer: Found, one: Why) -> dict[str, Any]:
+    """Why a passage is where it is."""
+    return {
+        "query": answer.query.text,
+        "profile": answer.profile,
+        "mode": answer.mode,
+        "id": one.chunk.id,
+        "citation": one.chunk.citation,
+        "verdict": one.verdict,
+        "rank": one.rank,
+        "story": list(one.lines),
+        "notices": [notice(n) for n in answer.notices],
+    }
+
+
+def text(one: Text) -> dict[str, Any]:
+    """Lines of a note."""
+    return {
+        "path": one.path,
+        "start_line": one.start_line,
+        "end_line": one.end_line,
+        "id": one.chunk.id if one.chunk else None,
+        "text": one.text,
+    }
+
+
+def report(one: SyncReport) -> dict[str, Any]:
+    """What a sync did."""
+    return {
+        "added": one.added,
+        "changed": one.changed,
+        "dropped": one.dropped,
+        "unchanged": one.unchanged,
+        "chunks": one.chunks,
+        "embedded": one.embedded,
+        "pending": one.pending,
+        "complete": one.complete,
+        "skipped": [{"path": s.path, "reason": s.reason} for s in one.skipped],
+        "notices": [notice(n) for n in one.notices],
+        "took_ms": round(one.took_ms, 2),
+    }
+
+
+def status(one: Status) -> dict[str, Any]:
+    """Disk against index."""
+    return {
+        "version": __version__,
+        "workspace": one.workspace,
+        "index": one.index,
+        "fresh": one.fresh,
+        "documents": one.documents,
+        "on_disk": one.on_disk,
+        "to_add": one.to_add,
+        "to_change": one.to_change,
+        "to_drop": one.to_drop,
+        "chunks": one.chunks,
+        "bytes": one.bytes,
+        "embedder": one.embedder,
+        "embedded": one.embedded,
+        "pending": one.pending,
+        "models": [{"name": name, "dim": dim, "vectors": count} for name, dim, count in one.models],
+        "skipped": [{"path": s.path, "reason": s.reason} for s in one.skipped],
+        "notices": [notice(n) for n in one.notices],
+    }
+
+
+def config(one: Settings) -> dict[str, Any]:
+    """Every setting with where it came from."""
+    return {
+        "settings": {
+            key: {"value": list(value) if isinstance(value, tuple) else value, "origin": origin, "about": doc}
+            for key, value, origin, doc in one.items()
+        }
+    }

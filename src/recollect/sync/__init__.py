@@ -1,0 +1,1 @@
+"""Bringing the index up to what is on disk."""

@@ -1,0 +1,212 @@
+"""The index walk: scan, plan, read, chunk, put; then vectors for whatever lacks one, in batches, resumable."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from recollect.errors import EmbedderError
+from recollect.ports import Embedder, Progress, Source, Store
+from recollect.sync.plan import Plan, plan
+from recollect.text.chunk import ChunkSize, Passage, chunk
+from recollect.text.dates import date_of_path, date_of_value
+from recollect.text.markdown import FrontValue, Parsed, parse
+from recollect.text.words import ANALYSER, clean
+from recollect.types import Chunk, Document, Facts, Notice, Skipped, SyncReport
+
+_COMMIT_EVERY_S = 0.25
+_EMBED_BATCH = 64
+_ENTRY_FILES = ("memory", "user")
+_TRUE = ("true", "yes", "1", "on")
+_LEVELS = {"low": -0.5, "normal": 0.0, "medium": 0.0, "high": 0.5, "critical": 1.0}
+
+
+def _quiet(_what: str, _done: int, _total: int) -> None:
+    """Progress that nobody watches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Brings a store up to its sources."""
+
+    sources: Sequence[Source]
+    store: Store
+    size: ChunkSize = ChunkSize()
+
+    def sync(self, *, force: bool = False, deadline: float | None = None, progress: Progress = _quiet) -> SyncReport:
+        """Makes keywords current; `deadline` (monotonic) bounds the scan, and the report says if it was cut."""
+        begun = time.perf_counter()
+        skipped: list[Skipped] = []
+        documents: list[tuple[Source, Document]] = []
+        complete = True
+        for source in self.sources:
+            scanned = source.scan(deadline=deadline)
+            documents += [(source, d) for d in scanned.documents]
+            skipped += scanned.skipped
+            complete = complete and scanned.complete
+        stored = self.store.documents()
+        signature = f"{ANALYSER} {self.size.tokens}/{self.size.overlap}"
+        force = force or (bool(stored) and self.store.get_meta("analysis") != signature)
+        work = plan((d for _, d in documents), stored, complete=complete, force=force)
+        known = {} if force else {path: s.digest for path, s in stored.items()}
+        report = self._apply(work, {d.path: s for s, d in documents}, known, progress)
+        if complete and (force or not stored):
+            self.store.set_meta("analysis", signature)
+        return replace(
+            report,
+            unchanged=report.unchanged + work.unchanged,
+            skipped=(*skipped, *report.skipped),
+            complete=complete,
+            took_ms=(time.perf_counter() - begun) * 1000,
+        )
+
+    def _apply(
+        self, work: Plan, readers: Mapping[str, Source], known: Mapping[str, str], progress: Progress
+    ) -> SyncReport:
+        todo = sorted((*work.add, *work.change), key=_age)
+        new = {d.path for d in work.add}
+        counts: Counter[str] = Counter()
+        skipped: list[Skipped] = []
+        if work.drop:
+            self.store.drop(work.drop)
+        position = 0
+        while position < len(todo):
+            with self.store.writing():
+                until = time.monotonic() + _COMMIT_EVERY_S
+                while position < len(todo) and time.monotonic() < until:
+                    document = todo[position]
+                    outcome, reason, chunks = self._one(document, readers[document.path], known)
+                    counts[outcome if outcome != "put" else "added" if document.path in new else "changed"] += 1
+                    counts["chunks"] += chunks
+                    if reason:
+                        skipped.append(Skipped(document.path, reason))
+                    position += 1
+            progress("notes", position, len(todo))
+        return SyncReport(
+            added=counts["added"],
+            changed=counts["changed"],
+            dropped=len(work.drop),
+            unchanged=counts["same"],
+            chunks=counts["chunks"],
+            skipped=tuple(skipped),
+        )
+
+    def _one(self, document: Document, source: Source, known: Mapping[str, str]) -> tuple[str, str, int]:
+        """Reads and stores one document: what became of it, why not, and its chunks."""
+        try:
+            text = clean(source.read(document))
+        except FileNotFoundError:
+            self.store.drop([document.path])
+            return "gone", "vanished before it could be read", 0
+        except OSError as error:
+            return "kept", f"cannot be read: {error.strerror or error}", 0
+        except ValueError as error:
+            self.store.drop([document.path])
+            return "skipped", str(error), 0
+        digest = hashlib.blake2b(text.encode("utf-8"), digest_size=16).hexdigest()
+        if known.get(document.path) == digest:
+            self.store.touch([document])
+            return "same", "", 0
+        parsed = parse(text)
+        facts = facts_of(document, parsed)
+        chunks = chunks_of(document, parsed, facts, self.size)
+        self.store.put(document, digest, facts, chunks, fresh=not known)
+        return "put", "", len(chunks)
+
+    def embed(
+        self,
+        embedder: Embedder,
+        *,
+        deadline: float | None = None,
+        batch: int = _EMBED_BATCH,
+        progress: Progress = _quiet,
+    ) -> SyncReport:
+        """Vectors for texts that have none, newest first, a batch a transaction, until done or `deadline`."""
+        rows = self.store.missing(embedder.id)
+        done = 0
+        notices: list[Notice] = []
+        for start in range(0, len(rows), batch):
+            if deadline is not None and time.monotonic() > deadline:
+                break
+            chunks = list(self.store.chunks(rows[start : start + batch]).values())
+            try:
+                vectors = embedder.embed([embed_text(c) for c in chunks], "document")
+            except EmbedderError as error:
+                notices.append(Notice("embedder_failed", str(error), error.hint))
+                break
+            self.store.put_vectors(embedder.id, dict(zip((c.content_hash for c in chunks), vectors, strict=True)))
+            done += len(chunks)
+            progress("vectors", done, len(rows))
+        return SyncReport(embedded=done, pending=len(rows) - done, notices=tuple(notices))
+
+
+def _age(document: Document) -> tuple[bool, str, str]:
+    """Old to new, and curated files last, so that the newest rows are those embedded first."""
+    day = date_of_path(document.path)
+    return (day is None, day.isoformat() if day else "", document.path)
+
+
+def embed_text(chunk: Chunk) -> str:
+    """What a model sees of a chunk: its heading path, then its text."""
+    return Passage(chunk.start_line, chunk.end_line, chunk.heading, chunk.text).embed_text
+
+
+def facts_of(document: Document, parsed: Parsed) -> Facts:
+    """What a document says about itself: front matter first, then its name."""
+    front = parsed.front
+    name = PurePosixPath(document.path).stem
+    title = _text(front.get("title")) or next((b.heading[0] for b in parsed.blocks if b.heading and b.heading[0]), name)
+    day = date_of_value(_text(front.get("date"))) or date_of_path(document.path)
+    evergreen = day is None or name.casefold() in _ENTRY_FILES or _text(front.get("evergreen")).lower() in _TRUE
+    return Facts(
+        title=title,
+        date=day,
+        evergreen=evergreen,
+        importance=_importance(_text(front.get("importance"))),
+        pinned=any(_text(front.get(key)).lower() in _TRUE for key in ("pin", "pinned")),
+        supersedes=_names(front.get("supersedes")),
+    )
+
+
+def _text(value: FrontValue | None) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _names(value: FrontValue | None) -> tuple[str, ...]:
+    if not value:
+        return ()
+    return (value,) if isinstance(value, str) else value
+
+
+def _importance(value: str) -> float:
+    if value.lower() in _LEVELS:
+        return _LEVELS[value.lower()]
+    try:
+        return max(-1.0, min(1.0, float(value)))
+    except ValueError:
+        return 0.0
+
+
+def chunks_of(document: Document, parsed: Parsed, facts: Facts, size: ChunkSize) -> list[Chunk]:
+    """The chunks of a document, each with an id made of its path and content, never of its lines."""
+    path = PurePosixPath(document.path)
+    entries = len(path.parts) == 1 and path.stem.casefold() in _ENTRY_FILES
+    seen: Counter[str] = Counter()
+    chunks = []
+    for passage in chunk(parsed, size, entries=entries):
+        content = passage.content_hash
+        key = f"{document.path}\0{content}\0{seen[content]}".encode()
+        seen[content] += 1
+        short = base64.b32encode(hashlib.blake2b(key, digest_size=10).digest()).decode().lower()[:12]
+        chunks.append(
+            Chunk(
+                short, document.path, document.source, passage.start_line, passage.end_line, passage.heading,
+                passage.text, content, facts,
+            )
+        )  # fmt: skip
+    return chunks

@@ -1,0 +1,46 @@
+"""One writer across processes: an advisory lock on a file beside the index, freed by the system when a process dies."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def _try(handle: int) -> bool:
+    if sys.platform == "win32":
+        import msvcrt  # noqa: PLC0415
+
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+    import fcntl  # noqa: PLC0415
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def locked(path: Path | None, *, wait_s: float) -> Iterator[bool]:
+    """Yields whether the lock was taken within `wait_s`; an index in memory needs none."""
+    if path is None:
+        yield True
+        return
+    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        until = time.monotonic() + wait_s
+        taken = _try(handle)
+        while not taken and time.monotonic() < until:
+            time.sleep(min(0.05, max(0.0, until - time.monotonic())))
+            taken = _try(handle)
+        yield taken
+    finally:
+        os.close(handle)

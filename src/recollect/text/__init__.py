@@ -1,0 +1,1 @@
+"""Pure functions over text: no file, no clock, no store."""

@@ -1,0 +1,245 @@
+"""The one analyser: text to terms, for the index, for questions and for overlap.
+
+Every script is tokenised without a choice by the user. Words are folded (NFKC, case, Latin accents) and stemmed
+as English; the exact form is kept beside the stem. Identifiers, versions, paths and dates are kept whole and
+split. Runs of scripts written without spaces become overlapping bigrams plus the last character of the run, so
+that a single character is a prefix query and a longer word is a phrase of bigrams. The terms contain no space
+and no double quote, so a plain FTS5 column takes them as they are.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import Stemmer
+
+# Scripts written without spaces: Han, kana, and the Thai, Lao, Myanmar and Khmer blocks.
+_UNSPACED = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u303b\u3040-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+)
+_HANGUL = "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"
+# Marks and vowel signs that belong to a word although `\w` leaves them out.
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
+    "\u0711\u0730-\u074a\u0900-\u0963\u0966-\u0dff\u0f18-\u0fbc\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+)
+_JOIN = r"_.\-/:@+'’"
+_ASCII = re.compile(rf"[A-Za-z0-9]+(?:[{_JOIN}]{{1,2}}[A-Za-z0-9]+)*(?:\+\+|#(?!\w))?")
+_LETTER = rf"(?:[^\W_{_UNSPACED}{_HANGUL}]|[{_MARKS}])"
+_ANY = re.compile(
+    rf"(?P<cjk>[{_UNSPACED}]+)|(?P<hangul>[{_HANGUL}]+)|{_LETTER}+(?:[{_JOIN}]{{1,2}}{_LETTER}+)*(?:\+\+|\#(?!\w))?"
+)
+_UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]+")
+_WIDE = re.compile(rf"[{_UNSPACED}{_HANGUL}]")
+_PARTS = re.compile(r"[^\W\d_]+|\d+")
+_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_VERSION = re.compile(r"v?(\d+(?:\.\d+)+)\Z")
+_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\Z")
+_ASCII_WORD = re.compile(r"[a-z]+\Z")
+_ACCENT_BASE = re.compile(r"[a-zA-Z][\u0300-\u036f]")
+
+ANALYSER = "words-1"
+"""Names what this module makes of a text; an index made under another name is made anew."""
+
+STOP_WORDS = frozenset(
+    """a about above after again all also am an and any are aren't as at be because been before being below between
+    both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each few for from
+    further had hadn't has hasn't have haven't having he her here hers herself him himself his how i if in into is
+    isn't it its itself just let's me more most mustn't my myself no nor not now of off on once only or other our ours
+    ourselves out over own please same shall shan't she should shouldn't so some such tell than that the their theirs
+    them themselves then there these they this those through to too under until up upon us very was wasn't we were
+    weren't what when where which while who whom whose why will with won't would wouldn't you your yours yourself
+    yourselves i'm i've i'd i'll we've we're we'll you're you've it's that's there's what's who's where's how's
+    ever did's""".split()
+)
+
+_stem = Stemmer.Stemmer("english", 0).stemWord
+_CACHE_SIZE = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a question asks for: stems, exact forms, phrases of bigrams and single characters."""
+
+    words: tuple[str, ...] = ()
+    exact: tuple[str, ...] = ()
+    phrases: tuple[tuple[str, ...], ...] = ()
+    prefixes: tuple[str, ...] = ()
+    stop: tuple[str, ...] = field(default=(), compare=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.prefixes)
+
+
+def clean(text: str) -> str:
+    """Text that any UTF-8 consumer takes: no lone surrogates, no NUL."""
+    if "\x00" in text:
+        text = text.replace("\x00", " ")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return text
+
+
+def fold(word: str) -> str:
+    """Case folded, with accents off Latin letters only (elsewhere marks carry meaning)."""
+    word = word.casefold()
+    if word.isascii():
+        return word
+    parts = unicodedata.normalize("NFD", word)
+    if _ACCENT_BASE.search(parts):
+        parts = re.sub(r"(?<=[a-z])[\u0300-\u036f]+", "", parts)
+    return unicodedata.normalize("NFC", parts)
+
+
+def _bigrams(run: str) -> list[str]:
+    run = fold(run)
+    return [run[i : i + 2] for i in range(len(run) - 1)] + [run[-1]]
+
+
+def _expand(word: str) -> tuple[str, str]:
+    """Index terms of one spaced word: (stems and parts, exact forms), both joined by spaces."""
+    low = fold(word).replace("’", "'")
+    if _ASCII_WORD.match(low) and (word[1:].islower() or word[1:].isupper() or len(word) == 1):
+        stem = _stem(low)
+        return stem, low if stem != low else ""
+    if low.endswith("'s"):
+        return _expand(word[:-2])
+    if "'" in low:
+        return _expand(word.replace("'", "").replace("’", ""))
+    whole = low
+    terms: dict[str, None] = {whole: None}
+    exact: dict[str, None] = {}
+    if match := _DATE.match(whole):
+        year, month, day = match.groups()
+        iso = f"{year}-{int(month):02}-{int(day):02}"
+        return " ".join(dict.fromkeys((whole, iso, iso[:7], year))), ""
+    if match := _VERSION.match(whole):
+        return " ".join(dict.fromkeys((whole, match.group(1)))), ""
+    camel = word.isascii()
+    for piece in re.split(rf"[{_JOIN}#]+", word):
+        if not piece:
+            continue
+        low_piece = fold(piece)
+        parts = _CAMEL.findall(piece) if camel else _PARTS.findall(low_piece)
+        for part in dict.fromkeys((low_piece, *(fold(p) for p in parts))):
+            if len(part) < 2 < len(whole):
+                continue  # the letter of `e0308` or the digit of a path says nothing alone
+            if _ASCII_WORD.match(part):
+                stem = _stem(part)
+                terms[stem] = None
+                if stem != part:
+                    exact[part] = None
+            else:
+                terms[part] = None
+    return " ".join(terms), " ".join(exact)
+
+
+class _Analyser:
+    """Remembers what a word became: most words of a text were seen before."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, tuple[str, str]] = {}
+
+    def word(self, word: str) -> tuple[str, str]:
+        found = self.seen.get(word)
+        if found is None:
+            if len(self.seen) >= _CACHE_SIZE:
+                self.seen.clear()
+            found = self.seen[word] = _expand(word[:256])
+        return found
+
+    def run(self, run: str) -> tuple[str, str]:
+        return " ".join(_bigrams(run)), ""
+
+    def hangul(self, run: str) -> tuple[str, str]:
+        run = fold(run)
+        terms = _bigrams(run) if len(run) > 1 else [run]
+        return " ".join(terms if len(run) <= 2 else [*terms, run]), ""
+
+
+_analyser = _Analyser()
+
+
+def _pieces(text: str) -> Iterable[tuple[str, str]]:
+    if text.isascii():
+        word = _analyser.word
+        for found in _ASCII.findall(text):
+            yield word(found)
+        return
+    for match in _ANY.finditer(unicodedata.normalize("NFKC", text)):
+        kind = match.lastgroup
+        if kind == "cjk":
+            yield _analyser.run(match.group())
+        elif kind == "hangul":
+            yield _analyser.hangul(match.group())
+        else:
+            yield _analyser.word(match.group())
+
+
+def index_terms(text: str) -> tuple[str, str]:
+    """What the index stores for a text: its terms in order, and the exact forms that stemming changed."""
+    stems: list[str] = []
+    exact: list[str] = []
+    for stem, form in _pieces(text):
+        stems.append(stem)
+        if form:
+            exact.append(form)
+    return " ".join(stems), " ".join(exact)
+
+
+def term_set(text: str) -> frozenset[str]:
+    """The distinct terms of a text, of any script."""
+    return frozenset(index_terms(text)[0].split())
+
+
+def query_terms(text: str) -> Terms:
+    """What a question looks for; operators and punctuation are data, and any text is fine."""
+    words: dict[str, None] = {}
+    exact: dict[str, None] = {}
+    stop: dict[str, None] = {}
+    phrases: dict[tuple[str, ...], None] = {}
+    prefixes: dict[str, None] = {}
+    for match in _ANY.finditer(unicodedata.normalize("NFKC", clean(text))):
+        token = match.group()
+        if match.lastgroup in ("cjk", "hangul"):
+            run = fold(token)
+            if len(run) == 1:
+                prefixes[run] = None
+                continue
+            grams = [run[i : i + 2] for i in range(len(run) - 1)]
+            words.update(dict.fromkeys(grams))
+            phrases.update(dict.fromkeys(zip(grams, grams[1:], strict=False)))
+            if match.lastgroup == "hangul" and len(run) > 2:
+                words[run] = None
+            continue
+        stems, forms = _analyser.word(token)
+        if fold(token).replace("’", "'") in STOP_WORDS:
+            stop.update(dict.fromkeys(stems.split()))
+            continue
+        words.update(dict.fromkeys(stems.split()))
+        exact.update(dict.fromkeys(forms.split()))
+    if not words and not prefixes:
+        words, stop = stop, {}
+    return Terms(tuple(words), tuple(exact), tuple(phrases), tuple(prefixes), tuple(stop))
+
+
+def count_tokens(text: str) -> int:
+    """About how many model tokens a text has: four characters each, one for every wide character."""
+    if text.isascii():
+        return (len(text) + 3) // 4
+    wide = len(_WIDE.findall(text))
+    rest = len(text) - wide
+    narrow = sum(1 for c in text if c < "\x80")
+    return wide + (narrow + 3) // 4 + (rest - narrow + 1) // 2
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether a text has a run of a script that is written without spaces."""
+    return _UNSPACED_RUN.search(text) is not None

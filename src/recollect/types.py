@@ -1,0 +1,228 @@
+"""The values that travel between the rooms. All frozen; none knows how it is stored or shown."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something the caller should know about an answer, with what to do about it."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file or session as a source sees it, before it is read."""
+
+    path: str
+    source: str
+    size: int
+    mtime_ns: int
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that was not indexed, and why."""
+
+    path: str
+    reason: str
+
+
+class BlockKind(StrEnum):
+    """What a block of Markdown is; the chunker splits each kind in its own way."""
+
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    LIST = "list"
+    TABLE = "table"
+    FENCE = "fence"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A parsed piece of a document with its lines (1-based, inclusive) and the headings above it."""
+
+    kind: BlockKind
+    start_line: int
+    end_line: int
+    heading: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a document says about itself as a whole."""
+
+    title: str = ""
+    date: dt.date | None = None
+    evergreen: bool = False
+    importance: float = 0.0
+    pinned: bool = False
+    supersedes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What is indexed: a passage with its place, its headings and the facts of its document."""
+
+    id: str
+    path: str
+    source: str
+    start_line: int
+    end_line: int
+    heading: tuple[str, ...]
+    text: str
+    content_hash: str
+    facts: Facts = Facts()
+    row: int = 0
+
+    @property
+    def citation(self) -> str:
+        """Where a person finds it: `path#L3-L9`."""
+        if self.start_line == self.end_line:
+            return f"{self.path}#L{self.start_line}"
+        return f"{self.path}#L{self.start_line}-L{self.end_line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Days that a question names, both ends included, with the words that named them."""
+
+    start: dt.date
+    end: dt.date
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a hit must satisfy; everything else is preference, not filter."""
+
+    since: dt.date | None = None
+    until: dt.date | None = None
+    path: str = ""
+    source: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.since or self.until or self.path or self.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question with all that the pipeline may look at: the clock is an input."""
+
+    text: str
+    now: dt.datetime
+    limit: int = 6
+    filters: Filters = Filters()
+    min_score: float = 0.0
+    budget_tokens: int = 0
+    dates: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LegRank:
+    """Where one leg ranked a candidate (from 1) and with which score of its own."""
+
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A chunk on its way through the pipeline: its score now, its leg ranks and what is known about it."""
+
+    chunk: Chunk
+    score: float = 0.0
+    ranks: Mapping[str, LegRank] = field(default_factory=dict)
+    signals: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The chunk's id."""
+        return self.chunk.id
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One candidate after one step: its rank from 1 and its score."""
+
+    id: str
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one stage did: the order that came out and the ids it dropped."""
+
+    stage: str
+    marks: tuple[Mark, ...]
+    dropped: tuple[str, ...] = ()
+    took_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What every leg found and every stage did, whole, in order."""
+
+    legs: tuple[Step, ...] = ()
+    steps: tuple[Step, ...] = ()
+    candidates: Mapping[str, Candidate] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What a caller gets."""
+
+    chunk: Chunk
+    score: float
+    confidence: float
+    vector_score: float | None
+    text_score: float
+    ranks: Mapping[str, LegRank]
+    recency: float
+    snippet: str
+    why: str
+    signals: Mapping[str, float] = field(default_factory=dict)
+    text: str = ""
+    start_line: int = 0
+    end_line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answer to a question."""
+
+    query: Query
+    profile: str
+    mode: str
+    hits: tuple[Hit, ...]
+    notices: tuple[Notice, ...]
+    trace: Trace
+    embedder: str
+    stale: bool
+    took_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What a sync did, file by file where something went wrong."""
+
+    added: int = 0
+    changed: int = 0
+    dropped: int = 0
+    unchanged: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    pending: int = 0
+    skipped: tuple[Skipped, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    took_ms: float = 0.0
+    complete: bool = True
