@@ -7,8 +7,10 @@ import datetime as dt
 import hashlib
 import os
 import re
+import threading
 import time
-from collections.abc import Iterator, Mapping
+import unicodedata
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,17 +24,17 @@ from recollect.ports import Embedder, Progress
 from recollect.search import explain, profiles
 from recollect.search.evidence import ask
 from recollect.search.pipeline import Bench, Profile, Ranked, run
-from recollect.search.stages import Decay
+from recollect.search.stages import Cut, Decay
 from recollect.settings import Settings
 from recollect.sources.files import FileSource
 from recollect.store.sqlite import SqliteStore
-from recollect.sync.engine import Engine, embed_text
+from recollect.sync.engine import Engine
 from recollect.sync.lock import locked
 from recollect.text.chunk import ChunkSize, Passage
 from recollect.text.dates import spans_in
 from recollect.text.markdown import split_lines
 from recollect.text.snippet import snippet
-from recollect.text.words import clean, count_tokens, query_terms
+from recollect.text.words import clean, query_terms
 from recollect.types import Candidate, Chunk, Filters, Found, Hit, Notice, Query, Skipped, SyncReport
 
 MARKERS = (".recollect", "memory")
@@ -95,15 +97,27 @@ def find_workspace(start: Path, env: Mapping[str, str]) -> Path:
 class Memory:
     """A workspace that can be searched. Thread-safe for searches; close it, or use it as a context."""
 
-    def __init__(self, root: Path, settings: Settings, store: SqliteStore, notices: tuple[Notice, ...]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        settings: Settings,
+        store: SqliteStore,
+        notices: tuple[Notice, ...] = (),
+        *,
+        embedder: Embedder | None = None,
+    ) -> None:
         self.root = root
         self.settings = settings
         self.store = store
         self._notices = notices
         self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="recollect")
-        self._embedder: Embedder | None = None
+        self._embedder = embedder
         self._embedder_error: EmbedderError | None = None
-        self._embedder_ready = False
+        self._embedder_ready = embedder is not None
+        self._closed = False
+        self._loading = threading.Lock()
+        self._refreshing = threading.RLock()
+        self._refreshed: tuple[float, bool, tuple[bool, list[Notice]]] = (-1.0, False, (False, []))
 
     @classmethod
     def open(
@@ -115,7 +129,7 @@ class Memory:
         embedder: Embedder | None = None,
         **flags: Any,
     ) -> Memory:
-        """Opens a workspace, making its index if there is none; flags are settings with `_` for the dot's section."""
+        """Opens a workspace, making its index if there is none; flags are settings, with `__` for their dot."""
         env = os.environ if env is None else env
         root = Path(path) if path is not None else find_workspace(Path.cwd(), env)
         if not root.exists():
@@ -129,10 +143,7 @@ class Memory:
         settings = settings or settings_.load(root, env=env, flags=dotted)
         where, notices = index_path(root, settings, env)
         store, more = _open_store(where)
-        memory = cls(root, settings, store, (*notices, *more))
-        if embedder is not None:
-            memory._embedder, memory._embedder_ready = embedder, True
-        return memory
+        return cls(root, settings, store, (*notices, *more), embedder=embedder)
 
     def __enter__(self) -> Self:
         return self
@@ -144,18 +155,20 @@ class Memory:
 
     def close(self) -> None:
         """Lets go of the index."""
+        self._closed = True
         self._executor.shutdown(wait=True, cancel_futures=True)
         self.store.close()
 
     @property
     def embedder(self) -> Embedder | None:
         """The model in use, or None; why there is none is in `notices` of every answer."""
-        if not self._embedder_ready:
-            try:
-                self._embedder = registry.embedder(self.settings.embed.model, threads=self.settings.embed.threads)
-            except EmbedderError as error:
-                self._embedder_error = error
-            self._embedder_ready = True
+        with self._loading:
+            if not self._embedder_ready:
+                try:
+                    self._embedder = registry.embedder(self.settings.embed.model, threads=self.settings.embed.threads)
+                except EmbedderError as error:
+                    self._embedder_error = error
+                self._embedder_ready = True
         return self._embedder
 
     @property
@@ -170,78 +183,95 @@ class Memory:
     def sync(
         self, *, force: bool = False, embed: bool = True, progress: Progress | None = None, wait_s: float = 60.0
     ) -> SyncReport:
-        """Brings the index up to the files, keywords first, then every missing vector."""
-        with self._mended(), locked(self._lock_path(), wait_s=wait_s) as mine:
+        """Brings the index up to the files, keywords first, then every missing vector; `force` also checks the file."""
+        begun = time.perf_counter()
+        with locked(self._lock_path(), wait_s=wait_s) as mine:
             if not mine:
                 raise StoreError("another process is indexing this workspace", hint="wait for it, then run this again")
-            engine = self._engine
-            watch: Any = {"progress": progress} if progress else {}
-            report = engine.sync(force=force, **watch)
-            notices = [*self._notices, *report.notices]
-            model = self.embedder if embed else None
-            if model is not None:
-                vectors = engine.embed(model, **watch)
-                report = replace(report, embedded=vectors.embedded, pending=vectors.pending)
-                notices += vectors.notices
-            notices += self._model_notices() if embed else []
-            return replace(report, notices=tuple(notices))
+            store = self.store
+            try:
+                if force:
+                    store.check()
+                report = self._sync(force=force, embed=embed, progress=progress)
+            except StoreDamagedError:
+                self._rebuild(store)
+                report = self._sync(force=force, embed=embed, progress=progress)
+        notices = (*self._notices, *report.notices, *(self._model_notices() if embed else ()))
+        return replace(report, notices=notices, took_ms=(time.perf_counter() - begun) * 1000)
+
+    def _sync(self, *, force: bool, embed: bool, progress: Progress | None) -> SyncReport:
+        engine = self._engine
+        watch: Any = {"progress": progress} if progress else {}
+        report = engine.sync(force=force, **watch)
+        model = self.embedder if embed else None
+        if model is None:
+            return report
+        vectors = engine.embed(model, **watch)
+        return replace(
+            report,
+            embedded=vectors.embedded,
+            pending=vectors.pending,
+            notices=(*report.notices, *vectors.notices),
+        )
 
     def _model_notices(self) -> list[Notice]:
         if self._embedder_error is not None:
             return [Notice("no_embedder", f"keywords only: {self._embedder_error}", self._embedder_error.hint)]
         return []
 
-    def _refresh(self) -> tuple[bool, list[Notice]]:
-        """A quick sync before a search: bounded, and silent when another process is at it."""
+    def _refresh(self, *, embed: bool = True) -> tuple[bool, list[Notice]]:
+        """A quick sync before a search; threads that ask at once share the first one that begins after they asked."""
+        asked = time.monotonic()
+        with self._refreshing:
+            begun, embedded, answer = self._refreshed
+            if begun < asked or embed > embedded:
+                begun = time.monotonic()
+                answer = self._refresh_now(embed=embed)
+                self._refreshed = (begun, embed, answer)
+            return answer
+
+    def _refresh_now(self, *, embed: bool) -> tuple[bool, list[Notice]]:
+        """Bounded in time, and silent when another process is at it; what could not be done is said."""
         own = self.settings
         notices: list[Notice] = []
-        with locked(self._lock_path(), wait_s=0.0) as mine:
-            if not mine:
-                return True, [Notice("indexing", "another process is indexing; this answer may miss its latest notes")]
-            try:
+        try:
+            with locked(self._lock_path(), wait_s=0.0) as mine:
+                if not mine:
+                    message = "another process is indexing; this answer may miss its latest notes"
+                    return True, [Notice("indexing", message)]
                 report = self._engine.sync(deadline=time.monotonic() + own.search.scan_s)
-            except StoreError as error:
-                if isinstance(error, StoreDamagedError):
-                    raise
-                return True, [Notice("not_synced", f"the index could not be brought up to date: {error}", error.hint)]
-            model = self.embedder
-            if model is not None and (pending := len(self.store.missing(model.id))):
-                done = self._engine.embed(model, deadline=time.monotonic() + own.embed.budget_s, batch=8)
-                notices += done.notices
-                if done.pending:
-                    total = self.store.coverage(model.id)[1]
-                    notices.append(
-                        Notice(
-                            "vectors_pending",
-                            f"{pending - done.embedded} of {total} passages have no vector yet; meaning search covers the rest",
-                            "run: recollect index",
-                        )
-                    )
+                model = self.embedder if embed else None
+                if model is not None and self.store.missing(model.id):
+                    until = time.monotonic() + own.embed.budget_s
+                    notices += self._engine.embed(model, deadline=until, batch=8).notices
+        except StoreError as error:
+            if isinstance(error, StoreDamagedError):
+                raise
+            return True, [Notice("not_synced", f"the index could not be brought up to date: {error}", error.hint)]
         if not report.complete:
-            notices.append(
-                Notice(
-                    "scan_cut",
-                    "not every folder could be looked at, so newer notes may be missing",
-                    "run: recollect index",
-                )
-            )
+            message = "not every folder could be looked at, so newer notes may be missing"
+            notices.append(Notice("scan_cut", message, "run: recollect index"))
         return not report.complete, notices
 
-    @contextlib.contextmanager
-    def _mended(self) -> Iterator[None]:
-        """Damage found on the way: the index is set aside and made anew, and the caller's work is not retried here."""
-        try:
-            yield
-        except StoreDamagedError:
-            self._rebuild()
-            raise
+    def _pending(self) -> list[Notice]:
+        """How much of the index the model has not seen yet."""
+        model = self.embedder
+        have, total = self.store.coverage(model.id) if model and self.store.missing(model.id) else (0, 0)
+        if have == total:
+            return []
+        message = f"{total - have} of {total} passages have no vector yet; meaning search covers the rest"
+        return [Notice("vectors_pending", message, "run: recollect index")]
 
-    def _rebuild(self) -> None:
-        path = Path(self.store.path)
-        self.store.close()
-        notice = set_aside(path)
-        self.store = SqliteStore(path)
-        self._notices = (*self._notices, notice)
+    def _rebuild(self, broken: SqliteStore) -> None:
+        """Sets a damaged index aside and makes an empty one, unless another thread already has."""
+        with self._refreshing:
+            if self.store is not broken:
+                return
+            broken.close()
+            path = Path(broken.path)
+            notice = set_aside(path)
+            self.store = SqliteStore(path)
+            self._notices = (*self._notices, notice)
 
     def search(
         self,
@@ -249,45 +279,57 @@ class Memory:
         *,
         limit: int | None = None,
         profile: str | Profile | None = None,
-        filters: Filters = Filters(),
+        filters: Filters | None = None,
         min_score: float | None = None,
         budget_tokens: int = 0,
         now: dt.datetime | None = None,
         sync: bool = True,
     ) -> Found:
         """The passages that answer a question, best first, each with its reason."""
-        try:
-            return self._search(text, limit, profile, filters, min_score, budget_tokens, now, sync)
-        except StoreDamagedError:
-            self._rebuild()
-            return self._search(text, limit, profile, filters, min_score, budget_tokens, now, sync)
-
-    def _search(
-        self, text: str, limit: int | None, profile: str | Profile | None, filters: Filters,
-        min_score: float | None, budget_tokens: int, now: dt.datetime | None, sync: bool,
-    ) -> Found:  # fmt: skip
         begun = time.perf_counter()
-        query, chosen, notices = self._query(text, limit, profile, filters, min_score, budget_tokens, now)
-        stale, more = self._refresh() if sync else (False, [])
-        notices += [*self._notices, *more, *self._model_notices()]
+        query, chosen, notices = self._query(
+            text, limit=limit, profile=profile, filters=filters or Filters(), min_score=min_score,
+            budget_tokens=budget_tokens, now=now,
+        )  # fmt: skip
+        store = self.store
+        try:
+            found = self._answer(query, chosen, sync=sync)
+        except StoreError as error:
+            if isinstance(error, StoreDamagedError):
+                self._rebuild(store)
+            elif self.store is store:
+                raise
+            found = self._answer(query, chosen, sync=True)
+        return replace(found, notices=(*notices, *found.notices), took_ms=(time.perf_counter() - begun) * 1000)
+
+    def _answer(self, query: Query, chosen: Profile, *, sync: bool) -> Found:
+        if self._closed:
+            raise StoreError("the memory is closed", hint="open it again")
+        if not sync and any(n.code == "index_rebuilt" for n in self._notices):
+            sync = not self.store.documents()  # a damaged index is no reason for an empty answer
+        stale, notices = self._refresh() if sync else (False, [])
         ranked = self._run(query, chosen)
         self._check(ranked.candidates)
+        notices = [*self._notices, *notices, *self._model_notices(), *self._pending(), *ranked.notices]
         hits = tuple(self._hit(c, query) for c in ranked.candidates)
-        if not hits and query.text.strip() and ranked.trace.candidates:
-            notices.append(
-                Notice(
-                    "no_relevant_memory",
-                    "nothing here seems to answer this; the nearest misses are in the trace",
-                    "add --explain",
-                )
-            )
+        if not hits and ranked.trace.candidates:
+            message = "nothing here seems to answer this; the nearest misses are in the trace"
+            notices.append(Notice("no_relevant_memory", message, "add --explain"))
+        model = self.embedder
         return Found(
-            query, chosen.name, ranked.mode, hits, (*notices, *ranked.notices), ranked.trace,
-            self.embedder.id if self.embedder else "none", stale, (time.perf_counter() - begun) * 1000,
-        )  # fmt: skip
+            query,
+            chosen.name,
+            ranked.mode,
+            hits,
+            tuple(notices),
+            ranked.trace,
+            model.id if model else "none",
+            stale,
+            0.0,
+        )
 
     def _query(
-        self, text: str, limit: int | None, profile: str | Profile | None, filters: Filters,
+        self, text: str, *, limit: int | None, profile: str | Profile | None, filters: Filters,
         min_score: float | None, budget_tokens: int, now: dt.datetime | None,
     ) -> tuple[Query, Profile, list[Notice]]:  # fmt: skip
         notices: list[Notice] = []
@@ -301,7 +343,7 @@ class Memory:
         if not query_terms(text):
             notices.append(Notice("empty_query", "the question has no word to look for", "type some words"))
         least = self.settings.search.min_score if min_score is None else min_score
-        now = now or dt.datetime.now()
+        now = now or dt.datetime.now()  # noqa: DTZ005 - days in notes and questions are days of this place
         query = Query(
             text, now, limit or self.settings.search.limit, filters, least, budget_tokens, spans_in(text, now)
         )
@@ -334,10 +376,25 @@ class Memory:
             signals=c.signals,
         )
 
+    def rank(self, text: str, *, profile: str | Profile, limit: int, now: dt.datetime) -> Ranked:
+        """The bare order for a question over the index as it is: no look at the files, no threshold, no snippets."""
+        query, chosen, _ = self._query(
+            text, limit=limit, profile=profile, filters=Filters(), min_score=0.0, budget_tokens=0, now=now
+        )
+        return self._run(query, chosen)
+
+    def min_score(self, profile: str) -> float:
+        """The least confidence a hit needs under a profile, as set or as the profile says."""
+        if self.settings.search.min_score >= 0:
+            return self.settings.search.min_score
+        cuts = [s.min_score for s in profiles.profile(profile).stages if isinstance(s, Cut)]
+        return cuts[-1] if cuts else 0.0
+
     def get(self, reference: str) -> Text:
         """Lines by id, `path`, `path:from-to` or a citation, read from the file on disk."""
-        reference = clean(reference).strip()
+        reference = unicodedata.normalize("NFC", clean(reference).strip())
         if re.fullmatch(r"[a-z2-7]{4,12}", reference):
+            self._refresh(embed=False)  # lines move when a file is edited
             found = self.store.chunks_by_id(reference)
             if len(found) == 1:
                 return self._lines(found[0].path, found[0].start_line, found[0].end_line, found[0])
@@ -357,11 +414,13 @@ class Memory:
         source = self._engine.sources[0]
         known = next((d for d in source.scan().documents if d.path == path), None)
         if known is None:
-            raise NotFoundError(f"no note is called {path!r}", hint="recollect status lists what is indexed")
+            raise NotFoundError(f"no note is called {path!r}", hint="give a path as recollect search prints it")
         try:
             lines = split_lines(clean(source.read(known)))
         except (OSError, ValueError) as error:
             raise NotFoundError(f"{path} cannot be read: {error}", hint="recollect index reports each file") from error
+        if len(lines) > 1 and not lines[-1]:
+            lines.pop()  # the end of the last line begins no line
         last = len(lines) if last is None else last
         if first < 1 or first > len(lines) or last < first:
             raise NotFoundError(f"{path} has {len(lines)} lines, not {first}-{last}", hint="lines count from 1")
@@ -379,7 +438,7 @@ class Memory:
 
     def _chunk(self, reference: str, found: Found) -> Chunk:
         """The chunk a reference means; of a whole file, the one that came furthest."""
-        reference = clean(reference).strip()
+        reference = unicodedata.normalize("NFC", clean(reference).strip())
         by_id = self.store.chunks_by_id(reference) if re.fullmatch(r"[a-z2-7]{4,12}", reference) else []
         if len(by_id) == 1:
             return by_id[0]
@@ -398,11 +457,7 @@ class Memory:
 
     def status(self) -> Status:
         """Compares the files with the index and counts what there is."""
-        from recollect.sync.plan import plan  # noqa: PLC0415
-
-        source = self._engine.sources[0]
-        scanned = source.scan()
-        work = plan(scanned.documents, self.store.documents(), complete=scanned.complete)
+        outlook = self._engine.outlook()
         counts = self.store.counts()
         model = self.embedder
         embedded, total = self.store.coverage(model.id) if model else (0, counts["chunks"])
@@ -412,15 +467,15 @@ class Memory:
             documents=counts["documents"],
             chunks=counts["chunks"],
             bytes=counts["bytes"],
-            on_disk=len(scanned.documents),
-            to_add=len(work.add),
-            to_change=len(work.change),
-            to_drop=len(work.drop),
+            on_disk=outlook.on_disk,
+            to_add=outlook.to_add,
+            to_change=outlook.to_change,
+            to_drop=outlook.to_drop,
             embedder=model.id if model else "none",
             embedded=embedded,
             pending=total - embedded,
             models=tuple(self.store.models()),
-            skipped=scanned.skipped,
+            skipped=outlook.skipped,
             notices=(*self._notices, *self._model_notices()),
         )
 
@@ -434,7 +489,12 @@ def index_path(root: Path, settings: Settings, env: Mapping[str, str]) -> tuple[
     if settings.index.path:
         where = Path(settings.index.path).expanduser()
         where = where if where.is_absolute() else root / where
-        where.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            where.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"{where.parent} cannot be made: {error.strerror}", hint="set index.path to a place that can be written"
+            ) from error
         return where, ()
     folder = root / ".recollect"
     try:
@@ -467,10 +527,9 @@ def _open_store(path: Path) -> tuple[SqliteStore, tuple[Notice, ...]]:
     """Opens an index; a damaged one is set aside and a new one made, with a notice."""
     try:
         return SqliteStore(path), ()
-    except StoreDamagedError as error:
-        if "another program" in str(error):
-            raise
-        return SqliteStore(path), (set_aside(path),)
+    except StoreDamagedError:
+        notice = set_aside(path)
+        return SqliteStore(path), (notice,)
 
 
 def set_aside(path: Path) -> Notice:
@@ -488,4 +547,4 @@ def set_aside(path: Path) -> Notice:
     )
 
 
-__all__ = ["Memory", "Status", "Text", "count_tokens", "embed_text", "find_workspace"]
+__all__ = ["Memory", "Status", "Text", "find_workspace"]

@@ -55,6 +55,16 @@ class Embedder(Protocol):
         ...
 
 
+class Reranker(Protocol):
+    """Reads question and passage together: better than either leg, and slower."""
+
+    id: str
+
+    def score(self, question: str, passages: Sequence[str], *, deadline_s: float) -> Sequence[float]:
+        """How relevant each passage is, 0 to 1, in order; EmbedderError when it can't say by the deadline."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Stored:
     """What the store remembers of a document."""
@@ -143,6 +153,6 @@ class Stage(Protocol):
 
 
 __all__ = [
-    "Embedder", "FieldTerms", "Iterator", "Leg", "Nearest", "Progress", "Role", "Scanned", "Scored",
+    "Embedder", "FieldTerms", "Iterator", "Leg", "Nearest", "Progress", "Reranker", "Role", "Scanned", "Scored",
     "Source", "Stage", "Store", "Stored", "TermCounts", "Vectors",
 ]  # fmt: skip

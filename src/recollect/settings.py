@@ -99,9 +99,9 @@ def load(workspace: Path, *, env: Mapping[str, str], flags: Mapping[str, Any] | 
         layers.append((str(user), _flat(_toml(user), str(user))))
     own = workspace / WORKSPACE_FILE
     if own.is_file():
-        values = _flat(_toml(own), str(own))
-        _refuse_unsafe(values, workspace, str(own))
-        layers.append((str(own), values))
+        safe = _flat(_toml(own), str(own))
+        _refuse_unsafe(safe, str(own))
+        layers.append((str(own), safe))
     layers += [(name, {key: env[name]}) for key in _known() if (name := env_name(key)) in env]
     layers.append(("flag", flags or {}))
     settings = Settings()
@@ -165,7 +165,7 @@ def _nearest(key: str) -> str:
     return f"did you mean {close[0]}?" if close else "recollect config lists all settings"
 
 
-def _refuse_unsafe(values: Mapping[str, Any], workspace: Path, origin: str) -> None:
+def _refuse_unsafe(values: Mapping[str, Any], origin: str) -> None:
     known = _known()
     for key, value in values.items():
         if known[key].metadata["private"]:
@@ -174,8 +174,8 @@ def _refuse_unsafe(values: Mapping[str, Any], workspace: Path, origin: str) -> N
                 hint=f"put it into your own settings file or into {env_name(key)}",
             )
         if key == "extra_paths":
-            for path in value if isinstance(value, list) else [value]:
-                if PurePath(str(path)).is_absolute() or ".." in PurePath(str(path)).parts or str(path).startswith("~"):
+            for path in _as((), value, key, origin):
+                if PurePath(path).is_absolute() or ".." in PurePath(path).parts or path.startswith("~"):
                     raise SettingsError(
                         f"{origin} may only name extra_paths inside the workspace, not {path!r}",
                         hint="put it into your own settings file",
@@ -208,6 +208,8 @@ def _as(default: Any, value: Any, key: str, origin: str) -> Any:
                 raise ValueError
             return value.lower() in ("true", "1", "yes", "on")
         if isinstance(value, bool) and kind is not bool:
+            raise TypeError
+        if kind is int and isinstance(value, float):
             raise TypeError
         if kind in (int, float) and isinstance(value, str | int | float):
             return kind(value)

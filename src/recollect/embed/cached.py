@@ -29,7 +29,7 @@ class CachedEmbedder:
         import numpy as np  # noqa: PLC0415
 
         keys = [
-            hashlib.blake2b(f"{self.id}\0{role}\0{t}".encode("utf-8", "replace"), digest_size=16).digest()
+            hashlib.blake2b(f"{self.id}\0{role}\0{t}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
             for t in texts
         ]
         known: dict[bytes, Vectors] = {}

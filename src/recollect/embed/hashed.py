@@ -19,7 +19,7 @@ class HashedEmbedder:
         self.dim = dim
         self.id = f"hashed@{dim}"
 
-    def embed(self, texts: Sequence[str], role: Role) -> Vectors:
+    def embed(self, texts: Sequence[str], role: Role) -> Vectors:  # noqa: ARG002 - both roles are alike
         """One unit row per text; a text without a single term gets a fixed unit row."""
         import numpy as np  # noqa: PLC0415
 
@@ -30,12 +30,9 @@ class HashedEmbedder:
                 padded = f"<{term}>"
                 for i in range(len(padded) - 2):
                     self._add(row, padded[i : i + 3], 0.4)
-            norm = float(np.linalg.norm(row))
-            if norm:
-                row /= norm
-            else:
+            if not row.any():
                 row[0] = 1.0
-        return out
+        return np.asarray(out / np.linalg.norm(out, axis=1, keepdims=True), dtype=np.float32)
 
     def _add(self, row: Vectors, feature: str, weight: float) -> None:
         key = zlib.crc32(feature.encode("utf-8", "replace"))

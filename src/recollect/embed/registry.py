@@ -9,7 +9,7 @@ from recollect.embed.local import PACKAGED, LocalEmbedder
 from recollect.errors import EmbedderError, SettingsError
 from recollect.ports import Embedder
 
-DEFAULT_MODEL = "bge-small-en"
+DEFAULT_MODEL = "bge-small-en-v1.5"
 
 
 def embedder(name: str, *, threads: int = 0) -> Embedder | None:

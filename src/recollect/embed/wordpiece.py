@@ -6,17 +6,27 @@ reference implementation on every script.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from pathlib import Path
 
 _MAX_WORD = 100
 _CACHE_SIZE = 100_000
+_CACHED_WORD = 40
+# Python splits at these, the reference drops them.
+_CONTROL_SPACE = re.compile("[\x0b\x0c\x1c-\x1f\x85]+")
 
 
 def _is_cjk(char: str) -> bool:
     code = ord(char)
     return (
-        0x4E00 <= code <= 0x9FFF or 0x3400 <= code <= 0x4DBF or 0x20000 <= code <= 0x2FA1F or 0xF900 <= code <= 0xFAFF
+        0x4E00 <= code <= 0x9FFF
+        or 0x3400 <= code <= 0x4DBF
+        or 0xF900 <= code <= 0xFAFF
+        or 0x20000 <= code <= 0x2A6DF
+        or 0x2A700 <= code <= 0x2B81F
+        or 0x2B920 <= code <= 0x2CEAF
+        or 0x2F800 <= code <= 0x2FA1F
     )
 
 
@@ -39,7 +49,7 @@ class WordPiece:
     def encode(self, text: str, limit: int) -> list[int]:
         """Ids between [CLS] and [SEP], at most `limit` with both."""
         ids = [self.cls]
-        for word in text.split():
+        for word in _CONTROL_SPACE.sub("", text).split():
             ids.extend(self._word(word))
             if len(ids) >= limit:
                 break
@@ -50,18 +60,19 @@ class WordPiece:
     def _word(self, word: str) -> tuple[int, ...]:
         found = self._seen.get(word)
         if found is None:
-            if len(self._seen) >= _CACHE_SIZE:
-                self._seen.clear()
             found = tuple(i for piece in self._split(word) for i in self._pieces(piece))
-            self._seen[word] = found
+            if len(word) <= _CACHED_WORD:
+                if len(self._seen) >= _CACHE_SIZE:
+                    self._seen.clear()
+                self._seen[word] = found
         return found
 
     def _split(self, word: str) -> list[str]:
         """Lower case, no accents, no control characters; punctuation and Han characters stand alone."""
         if not (word.isascii() and word.isprintable()):
-            kept = (c for c in word if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn") and c != "\ufffd")
+            kept = (c for c in word if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co") and c != "\ufffd")
             word = "".join(f" {c} " if _is_cjk(c) else c for c in kept)
-        word = word.lower()
+        word = word.replace("Σ", "σ").lower()  # letter by letter, without the final sigma of `str.lower`
         if not word.isascii():
             word = "".join(c for c in unicodedata.normalize("NFD", word) if unicodedata.category(c) != "Mn")
         pieces: list[str] = []

@@ -6,18 +6,20 @@ import glob
 import os
 import time
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from recollect.ports import Scanned
 from recollect.types import Document, Skipped
 
 IGNORED_FOLDERS = frozenset(
-    "node_modules bower_components venv env virtualenv __pycache__ __pypackages__ site-packages target vendor".split()
+    ("node_modules", "bower_components", "venv", "virtualenv", "site-packages", "__pycache__", "__pypackages__")
 )
-IGNORE_FILES = (".gitignore", ".recollectignore")
+GIT_RULES, OWN_RULES = ".gitignore", ".recollectignore"
+_VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
 _NOTE_ENDINGS = (".md", ".markdown", ".mdx")
 _TEXT_ENDINGS = (*_NOTE_ENDINGS, ".txt", ".rst", ".org", ".adoc")
 _ROOT_NOTES = ("memory.md", "user.md")
@@ -25,26 +27,31 @@ _ROOT_NOTES = ("memory.md", "user.md")
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """The ignore rules in force in a folder: each a compiled file and the folder it speaks for."""
+    """The ignore rules in force in a folder: each a compiled file, its name and the folder it speaks for."""
 
-    specs: tuple[tuple[str, Any], ...] = ()
+    specs: tuple[tuple[str, str, Any], ...] = ()
 
     def below(self, folder: str, names: set[str]) -> _Rules:
-        found = [name for name in IGNORE_FILES if name in names]
-        if not found:
-            return self
-        import pathspec  # noqa: PLC0415 - only workspaces that have such a file pay for it
+        found = self.specs
+        for name in (GIT_RULES, OWN_RULES):
+            if name not in names:
+                continue
+            import pathspec  # noqa: PLC0415 - only workspaces that have such a file pay for it
 
-        lines: list[str] = []
-        for name in found:
             try:
-                lines += Path(folder, name).read_text(encoding="utf-8", errors="replace").splitlines()
+                lines = Path(folder, name).read_text(encoding="utf-8", errors="replace").splitlines()
             except OSError:
                 continue
-        return _Rules((*self.specs, (folder, pathspec.GitIgnoreSpec.from_lines(lines))))
+            found = (*found, (folder, name, pathspec.GitIgnoreSpec.from_lines(lines)))
+        return _Rules(found)
+
+    def only(self, name: str) -> _Rules:
+        """The rules that come from files of one name."""
+        return _Rules(tuple(spec for spec in self.specs if spec[1] == name))
 
     def ignore(self, location: str, *, folder: bool) -> bool:
-        for base, spec in reversed(self.specs):
+        """The verdict of the nearest rule that speaks of a place; our own file is asked before git's."""
+        for base, _, spec in reversed(self.specs):
             verdict = spec.check_file(os.path.relpath(location, base) + ("/" if folder else "")).include
             if verdict is not None:
                 return bool(verdict)
@@ -65,15 +72,15 @@ class FileSource:
         """Every document that is there now, with a reason for each file passed over."""
         walk = _Walk(self, deadline)
         walk.workspace()
-        for extra in self.extra_paths:
-            walk.extra(extra)
+        for pattern in self.extra_paths:
+            walk.further(pattern)
         documents = tuple(sorted(walk.documents.values(), key=lambda d: d.path))
         return Scanned(documents, tuple(walk.skipped), walk.complete)
 
     def read(self, document: Document) -> str:
         """The text of a file; ValueError with the reason when it is none."""
         if document.size > self.max_file_bytes:
-            raise ValueError(f"larger than {self.max_file_bytes:,} bytes (max_file_bytes)")
+            raise ValueError(_too_large(self.max_file_bytes))
         return decode(Path(document.location).read_bytes())
 
 
@@ -81,9 +88,12 @@ def decode(data: bytes) -> str:
     """Text of a file's bytes: UTF-8, or UTF-16 with its mark; ValueError with the reason otherwise."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         try:
-            return data.decode("utf-16")
+            text = data.decode("utf-16")
         except UnicodeDecodeError:
             raise ValueError("not valid UTF-16 text") from None
+        if "\0" in text:
+            raise ValueError("a binary file")
+        return text
     if b"\0" in data[:8192]:
         raise ValueError("a binary file")
     try:
@@ -96,50 +106,61 @@ class _Walk:
     """One pass over the tree."""
 
     def __init__(self, source: FileSource, deadline: float | None) -> None:
-        self.source = source
         self.root = str(source.root)
+        self.max_file_bytes = source.max_file_bytes
         self.deadline = deadline
         self.documents: dict[str, Document] = {}
         self.skipped: list[Skipped] = []
         self.complete = True
         self._visited: set[str] = set()
+        # A place that the user names outside the workspace is meant; a link inside it that leads out is not.
+        places = [os.path.join(self.root, os.path.expanduser(_fixed_part(p))) for p in source.extra_paths]
+        self._homes = [self.root, *(os.path.realpath(p) for p in places if not self._inside(p))]
 
     def workspace(self) -> None:
+        """The notes of the workspace proper."""
         entries = self._list(self.root)
         rules = _Rules().below(self.root, {e.name for e in entries})
-        own = _Rules(tuple(r for r in rules.specs if r[0] != self.root))
+        own = rules.only(OWN_RULES)
         for entry in entries:
             name = entry.name.casefold()
-            if name in _ROOT_NOTES:
+            if name in _ROOT_NOTES and not own.ignore(entry.path, folder=False):
                 self._file(entry.path, "memory", entry=entry)
-            elif name == "memory" and self._is_folder(entry):
-                # A repository that keeps its memory out of git still wants to search it.
-                whole = rules.ignore(entry.path, folder=True)
-                self._folder(entry.path, "memory", own if whole else rules, _NOTE_ENDINGS)
+            elif name == "memory" and self._is_folder(entry) and not own.ignore(entry.path, folder=True):
+                # A repository that keeps all of its memory out of git still wants to search it.
+                git = rules.only(GIT_RULES)
+                kept_out = git.ignore(entry.path, folder=True) or git.ignore(
+                    os.path.join(entry.path, "any note.md"), folder=False
+                )
+                self._tree(entry.path, "memory", own if kept_out else rules, _by_ending(_NOTE_ENDINGS))
 
-    def extra(self, pattern: str) -> None:
-        wanted = os.path.join(self.root, os.path.expanduser(pattern))
-        places = sorted(glob.glob(wanted, recursive=True)) if glob.has_magic(wanted) else [wanted]
-        for place in places:
-            if os.path.isdir(place):
-                rules = _Rules()
-                for folder in self._folders_down_to(place):
-                    rules = rules.below(folder, set(os.listdir(folder)))
-                self._folder(place, "extra", rules, _TEXT_ENDINGS)
-            elif os.path.isfile(place):
-                self._file(place, "extra")
-            else:
-                self._skip(pattern, "extra path: no such file or folder")
+    def further(self, pattern: str) -> None:
+        """A file, a folder or a glob beside the workspace's own notes."""
+        pattern = os.path.expanduser(pattern)
+        place = os.path.join(self.root, _fixed_part(pattern))
+        if not os.path.exists(place):
+            self._skip(pattern, "extra path: no such file or folder")
+        elif not os.path.isdir(place):
+            self._file(place, "extra")
+        else:
+            rules = _Rules()
+            for folder in self._folders_above(place):
+                rules = rules.below(folder, {e.name for e in self._list(folder)})
+            accepts = _by_glob(os.path.join(self.root, pattern), place) if glob.has_magic(pattern) else None
+            self._tree(place, "extra", rules, accepts or _by_ending(_TEXT_ENDINGS))
 
-    def _folders_down_to(self, place: str) -> Iterator[str]:
+    def _folders_above(self, place: str) -> Iterator[str]:
         """The folders from the root to the one above a place inside it; none for a place elsewhere."""
-        inside = os.path.relpath(place, self.root)
-        if inside.startswith("..") or os.path.isabs(inside):
+        if not self._inside(place) or os.path.normpath(place) == self.root:
             return
         here = self.root
-        for part in inside.split(os.sep):
+        for part in os.path.relpath(place, self.root).split(os.sep):
             yield here
             here = os.path.join(here, part)
+
+    def _inside(self, place: str) -> bool:
+        relative = os.path.relpath(place, self.root)
+        return relative.split(os.sep)[0] != os.pardir and not os.path.isabs(relative)
 
     def _list(self, folder: str) -> list[os.DirEntry[str]]:
         try:
@@ -150,7 +171,12 @@ class _Walk:
             self._skip(self._name(folder), f"folder cannot be read: {error.strerror}")
             return []
 
-    def _folder(self, folder: str, kind: str, rules: _Rules, endings: tuple[str, ...]) -> None:
+    def _tree(self, folder: str, kind: str, rules: _Rules, accepts: Callable[[str], bool]) -> None:
+        self._visited = set()
+        if self._stays(folder):
+            self._folder(folder, kind, rules, accepts)
+
+    def _folder(self, folder: str, kind: str, rules: _Rules, accepts: Callable[[str], bool]) -> None:
         real = os.path.realpath(folder)
         if real in self._visited:
             return
@@ -159,16 +185,19 @@ class _Walk:
             self.complete = False
             return
         entries = self._list(folder)
-        rules = rules.below(folder, {e.name for e in entries})
+        names = {e.name for e in entries}
+        if _VIRTUAL_ENVIRONMENT in names:
+            return
+        rules = rules.below(folder, names)
         for entry in entries:
             if entry.name.startswith("."):
                 continue
             if self._is_folder(entry):
                 if entry.name in IGNORED_FOLDERS or rules.ignore(entry.path, folder=True):
                     continue
-                if not entry.is_symlink() or self._stays_inside(entry.path, kind):
-                    self._folder(entry.path, kind, rules, endings)
-            elif entry.name.casefold().endswith(endings) and not rules.ignore(entry.path, folder=False):
+                if not entry.is_symlink() or self._stays(entry.path):
+                    self._folder(entry.path, kind, rules, accepts)
+            elif accepts(entry.path) and not rules.ignore(entry.path, folder=False):
                 self._file(entry.path, kind, entry=entry)
 
     @staticmethod
@@ -178,41 +207,63 @@ class _Walk:
         except OSError:
             return False
 
-    def _stays_inside(self, location: str, kind: str) -> bool:
+    def _stays(self, location: str) -> bool:
         real = os.path.realpath(location)
-        if real == self.root or real.startswith(self.root + os.sep):
-            return True
-        if kind == "extra" and any(
-            real.startswith(os.path.realpath(os.path.join(self.root, os.path.expanduser(e))) + os.sep)
-            for e in self.source.extra_paths
-        ):
+        if any(real == home or real.startswith(home.rstrip(os.sep) + os.sep) for home in self._homes):
             return True
         self._skip(self._name(location), "symbolic link that leaves the workspace")
         return False
 
     def _file(self, location: str, kind: str, *, entry: os.DirEntry[str] | None = None) -> None:
+        path = self._name(location)
         try:
-            if (entry.is_symlink() if entry else os.path.islink(location)) and not self._stays_inside(location, kind):
+            if (entry is None or entry.is_symlink()) and not self._stays(location):
                 return
             stat = entry.stat() if entry else os.stat(location)
         except OSError as error:
-            self._skip(self._name(location), f"cannot be read: {error.strerror}")
+            self._skip(path, f"cannot be read: {error.strerror}")
             return
-        if not os.path.isfile(location) if entry is None else not entry.is_file():
+        if not S_ISREG(stat.st_mode):
             return
-        path = self._name(location)
-        if path in self.documents:
-            if self.documents[path].location != location:
-                self._skip(path, "another file has the same name in another Unicode form")
-            return
-        self.documents[path] = Document(path, kind, stat.st_size, stat.st_mtime_ns, location)
+        if stat.st_size > self.max_file_bytes:
+            self._skip(path, _too_large(self.max_file_bytes))
+        elif path not in self.documents:
+            self.documents[path] = Document(path, kind, stat.st_size, stat.st_mtime_ns, location)
+        elif os.path.normpath(self.documents[path].location) != os.path.normpath(location):
+            self._skip(path, "another file has the same name in another Unicode form")
 
     def _name(self, location: str) -> str:
         """The path a document is known by: relative to the root where it is inside, NFC, with slashes."""
-        relative = os.path.relpath(location, self.root)
-        name = location if relative.startswith("..") else relative
+        name = os.path.relpath(location, self.root) if self._inside(location) else os.path.normpath(location)
         name = unicodedata.normalize("NFC", name.replace(os.sep, "/"))
         return name.encode("utf-8", "replace").decode("utf-8")
 
     def _skip(self, path: str, reason: str) -> None:
         self.skipped.append(Skipped(path, reason))
+
+
+def _too_large(most: int) -> str:
+    return f"larger than {most:,} bytes (max_file_bytes)"
+
+
+def _fixed_part(pattern: str) -> str:
+    """The folder that a glob starts from; a pattern without a wildcard is its own."""
+    parts = pattern.split("/")
+    magic = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+    return "/".join(parts[:magic]) or ("/" if pattern.startswith("/") else ".")
+
+
+def _by_ending(endings: tuple[str, ...]) -> Callable[[str], bool]:
+    return lambda location: location.casefold().endswith(endings)
+
+
+def _by_glob(pattern: str, base: str) -> Callable[[str], bool]:
+    """Files that a glob names, or that lie in a folder it names; text files, unless it says which ending."""
+    import pathspec  # noqa: PLC0415
+
+    wanted = pathspec.GitIgnoreSpec.from_lines(["/" + os.path.relpath(pattern, base).replace(os.sep, "/")])
+    ending = os.path.splitext(pattern)[1]
+    named = bool(ending) and not glob.has_magic(ending)
+    return lambda location: (
+        (named or location.casefold().endswith(_TEXT_ENDINGS)) and wanted.match_file(os.path.relpath(location, base))
+    )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from recollect.errors import StoreError
 from recollect.ports import Nearest, Scored, Vectors
 
 if TYPE_CHECKING:
@@ -27,8 +28,10 @@ class Matrix:
 
         if not len(self.rows):
             return Nearest(())
-        cosines = self.vectors @ vector
-        mean, deviation = float(cosines.mean()), float(cosines.std())
+        cosines = self._times(self.vectors, vector)
+        # To six places, like the cosines: an answer must not depend on the order in which notes were indexed.
+        mean = round(float(cosines.mean(dtype=np.float64)), 6)
+        deviation = round(float(cosines.std(dtype=np.float64)), 6)
         rows: Any = self.rows
         if allowed is not None:
             keep = np.isin(rows, np.fromiter(allowed, dtype=np.int64, count=len(allowed)))
@@ -52,5 +55,16 @@ class Matrix:
         wanted = np.asarray(rows, dtype=np.int64)
         places = np.minimum(np.searchsorted(self.rows, wanted), len(self.rows) - 1)
         found = self.rows[places] == wanted
-        values = self.vectors[places[found]] @ vector
+        values = self._times(self.vectors[places[found]], vector)
         return {int(r): float(v) for r, v in zip(wanted[found], values, strict=True)}
+
+    @staticmethod
+    def _times(vectors: Vectors, vector: Vectors) -> Vectors:
+        """Cosines to six places: the last bits depend on where in the matrix a row stands, and ties must be ties."""
+        if vectors.shape[1] != len(vector):
+            raise StoreError(
+                f"the question has {len(vector)} dimensions, the index {vectors.shape[1]}",
+                hint="a model changed under its name: delete the index file, it comes back by itself",
+            )
+        cosines: Vectors = (vectors @ vector).round(6)
+        return cosines

@@ -10,7 +10,9 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import unicodedata
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -25,6 +27,7 @@ from recollect.types import Chunk, Document, Facts, Filters
 
 BUSY_TIMEOUT_MS = 10_000
 HEAD_WEIGHT, BODY_WEIGHT, EXACT_WEIGHT = 1.5, 1.0, 0.25
+MOUNTS = Path("/proc/self/mounts")
 _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "9p", "afs", "fuse.sshfs", "fuse.rclone", "ceph", "glusterfs")
 _IN = 900
 
@@ -52,24 +55,32 @@ def _translated(path: str) -> Iterator[None]:
         raise StoreError(f"{path} cannot be opened", hint="check that the folder exists and is readable") from error
     except apsw.IOError as error:
         raise StoreError(f"reading or writing {path} failed: {error}", hint="check the disk it is on") from error
+    except apsw.ConnectionClosedError as error:
+        raise StoreError("the memory is closed", hint="open it again") from error
     except apsw.SQLError as error:
-        raise StoreDamagedError(
-            f"the index {path} lacks a part: {error}", hint="recollect index --force builds it anew"
-        ) from error
+        if str(error).startswith(("no such table", "vtable constructor failed")):
+            raise StoreDamagedError(
+                f"the index {path} lacks a part: {error}", hint="recollect index --force builds it anew"
+            ) from error
+        # A question that FTS5 cannot parse is our fault, not the file's: it must not cost the index.
+        raise StoreError(f"the index did not understand a question: {error}", hint="please report it") from error
 
 
 def on_network(path: Path) -> bool:
     """Whether a path lies on a file system where SQLite's WAL is unsafe."""
     try:
-        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+        mounts = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return False
     best, kind = "", ""
     where = str(path.resolve())
     for line in mounts:
         parts = line.split(" ")
-        if len(parts) > 2 and (where + "/").startswith(parts[1].rstrip("/") + "/") and len(parts[1]) >= len(best):
-            best, kind = parts[1], parts[2]
+        if len(parts) < 3:
+            continue
+        place = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), parts[1])
+        if (where + "/").startswith(place.rstrip("/") + "/") and len(place) >= len(best):
+            best, kind = place, parts[2]
     return kind.startswith(_NETWORK_FILE_SYSTEMS)
 
 
@@ -81,16 +92,23 @@ class SqliteStore:
         self.read_only = read_only
         self._file = path
         self._lock = threading.RLock()
-        self._readers: list[apsw.Connection] = []
+        self._readers: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._local = threading.local()
         self._matrices: dict[str, Matrix] = {}
         self._missing: dict[str, tuple[int, list[int]]] = {}
         self._totals: tuple[int, int, float] | None = None
         self._depth = 0
+        self._changed = False
         self._closed = False
         with _translated(self.path):
             self._db = self._connect()
-            self._migrate()
+            try:
+                self._check_version()
+                self._prepare()
+                self._migrate()
+            except BaseException:
+                self._db.close()
+                raise
 
     def _connect(self) -> apsw.Connection:
         if self._file is None:
@@ -98,19 +116,26 @@ class SqliteStore:
         elif self.read_only:
             db = self._connect_read_only(self._file)
         else:
-            fresh = not self._file.exists()
-            if fresh:
-                os.close(os.open(self._file, os.O_CREAT | os.O_RDWR, 0o600))
+            try:
+                if not self._file.exists():
+                    os.close(os.open(self._file, os.O_CREAT | os.O_RDWR, 0o600))
+            except OSError as error:
+                raise StoreError(
+                    f"{self.path} cannot be made: {error.strerror}", hint="check the folder, or set index.path"
+                ) from error
             db = apsw.Connection(self.path)
         db.set_busy_timeout(BUSY_TIMEOUT_MS)
-        db.execute("PRAGMA foreign_keys = ON")
-        db.execute("PRAGMA temp_store = MEMORY")
-        db.execute("PRAGMA cache_size = -16000")
+        return db
+
+    def _prepare(self) -> None:
+        """Settings of the writing connection; only after the version check, so that a newer file is left alone."""
+        self._db.execute("PRAGMA foreign_keys = ON")
+        self._db.execute("PRAGMA temp_store = MEMORY")
+        self._db.execute("PRAGMA cache_size = -16000")
         if self._file is not None and not self.read_only:
             mode = "delete" if on_network(self._file.parent) else "wal"
-            db.execute(f"PRAGMA journal_mode = {mode}").fetchall()
-            db.execute("PRAGMA synchronous = NORMAL" if mode == "wal" else "PRAGMA synchronous = FULL")
-        return db
+            self._db.execute(f"PRAGMA journal_mode = {mode}").fetchall()
+            self._db.execute("PRAGMA synchronous = NORMAL" if mode == "wal" else "PRAGMA synchronous = FULL")
 
     @staticmethod
     def _connect_read_only(file: Path) -> apsw.Connection:
@@ -126,28 +151,26 @@ class SqliteStore:
             db = apsw.Connection(uri + "?immutable=1", flags=flags)
         return db
 
-    def _migrate(self) -> None:
+    def _check_version(self) -> None:
         version = self._one("PRAGMA user_version")
-        application = self._one("PRAGMA application_id")
+        if version and self._one("PRAGMA application_id") != APPLICATION_ID:
+            raise StoreError(f"{self.path} is a database of another program", hint="set index.path to another file")
         if version > len(MIGRATIONS):
             raise StoreVersionError(
-                f"the index {self.path} was written by a newer recollect (schema {version}, this one knows {len(MIGRATIONS)})",
+                f"the index {self.path} was written by a newer recollect"
+                f" (schema {version}, this one knows {len(MIGRATIONS)})",
                 hint="upgrade recollect, or keep a second index with index.path",
             )
-        if version and application != APPLICATION_ID:
-            raise StoreDamagedError(
-                f"{self.path} is a database of another program", hint="set index.path to another file"
-            )
-        if version == len(MIGRATIONS):
+
+    def _migrate(self) -> None:
+        if self._one("PRAGMA user_version") == len(MIGRATIONS):
             return
         if self.read_only:
             raise StoreVersionError(f"the index {self.path} is of an older version", hint="run: recollect index")
         with self.writing():
             version = self._one("PRAGMA user_version")  # another process may have been faster
             if not version and self._one("SELECT count(*) FROM sqlite_master"):
-                raise StoreDamagedError(
-                    f"{self.path} is a database of another program", hint="set index.path to another file"
-                )
+                raise StoreError(f"{self.path} is a database of another program", hint="set index.path to another file")
             for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
                 self._db.execute(script).fetchall()
                 self._db.execute(f"PRAGMA user_version = {number}")
@@ -157,9 +180,8 @@ class SqliteStore:
         """Closes every connection; the WAL is folded into the file by the last one."""
         with self._lock:
             self._closed = True
-            for reader in self._readers:
+            for reader in list(self._readers):
                 reader.close()
-            self._readers.clear()
             self._db.close()
 
     @contextlib.contextmanager
@@ -171,9 +193,10 @@ class SqliteStore:
                 return
             self._db.execute("BEGIN IMMEDIATE")
             self._depth = 1
+            self._changed = False
             try:
                 yield
-                if self._db.totalchanges() and self._has_meta():
+                if self._changed:
                     self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
                 self._db.execute("COMMIT")
             except BaseException:
@@ -183,14 +206,11 @@ class SqliteStore:
             finally:
                 self._depth = 0
 
-    def _has_meta(self) -> bool:
-        return bool(self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchall())
-
     def _reader(self) -> apsw.Connection:
         """A connection of this thread's own, so that searches never wait for one another."""
         if self._file is None:
             return self._db
-        db = getattr(self._local, "db", None)
+        db: apsw.Connection | None = getattr(self._local, "db", None)
         if db is None:
             with self._lock:
                 if self._closed:
@@ -198,15 +218,15 @@ class SqliteStore:
                 db = self._local.db = self._connect_read_only(self._file)
                 db.set_busy_timeout(BUSY_TIMEOUT_MS)
                 db.execute("PRAGMA cache_size = -16000")
-                self._readers.append(db)
-        return db  # type: ignore[no-any-return]
+                self._readers.add(db)  # weakly: a thread that ends takes its connection with it
+        return db
 
-    def _all(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def _all(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
         with _translated(self.path):
             if self._file is None or self._depth:
                 with self._lock:
-                    return self._db.execute(sql, tuple(values)).fetchall()
-            return self._reader().execute(sql, tuple(values)).fetchall()
+                    return self._db.execute(sql, values).fetchall()
+            return self._reader().execute(sql, values).fetchall()
 
     def _one(self, sql: str, values: Sequence[Any] = ()) -> Any:
         with self._lock:
@@ -215,7 +235,7 @@ class SqliteStore:
 
     @property
     def generation(self) -> int:
-        """A number that grows with every committed change, by whichever process."""
+        """A number that grows with every committed change of chunks or vectors, by whichever process."""
         found = self._all("SELECT value FROM meta WHERE key = 'generation'")
         return int(found[0][0])
 
@@ -227,47 +247,54 @@ class SqliteStore:
     def put(
         self, document: Document, digest: str, facts: Facts, chunks: Sequence[Chunk], *, fresh: bool = False
     ) -> None:
-        """Replaces a document; chunks whose id stays keep their row and terms, unless all is to be made `fresh`."""
+        """Replaces a document; chunks that are as they were keep their row and terms, unless all is made `fresh`."""
         with self.writing():
+            self._changed = True
             number = self._put_document(document, digest, facts)
-            old = dict(self._db.execute("SELECT id, row FROM chunks WHERE document = ?", (number,)).fetchall())
-            new = set() if fresh else {c.id for c in chunks}
+            rows = self._all("SELECT id, heading, text, row FROM chunks WHERE document = ?", (number,))
+            old: dict[tuple[Any, ...], int] = {r[:3]: r[3] for r in rows}
+            keys = [(c.id, json.dumps(c.heading, ensure_ascii=False), c.text) for c in chunks]
+            new = set() if fresh else set(keys)
             self._drop_rows([row for key, row in old.items() if key not in new])
-            for chunk in chunks:
-                if chunk.id in old and not fresh:
+            for key, chunk in zip(keys, chunks, strict=True):
+                if key in old and not fresh:
                     self._db.execute(
                         "UPDATE chunks SET start_line = ?, end_line = ? WHERE row = ?",
-                        (chunk.start_line, chunk.end_line, old[chunk.id]),
+                        (chunk.start_line, chunk.end_line, old[key]),
                     )
                 else:
                     self._insert(number, chunk)
 
     def _put_document(self, document: Document, digest: str, facts: Facts) -> int:
-        values = (
-            document.source, document.size, document.mtime_ns, time.time_ns(), digest, PurePosixPath(document.path).stem.casefold(),
-            facts.title, facts.date.isoformat() if facts.date else None, facts.evergreen, facts.importance, facts.pinned,
-            json.dumps(facts.supersedes), document.path,
-        )  # fmt: skip
-        found = self._db.execute("SELECT id FROM documents WHERE path = ?", (document.path,)).fetchone()
-        if found:
-            self._db.execute(
-                "UPDATE documents SET source=?, size=?, mtime_ns=?, synced_ns=?, digest=?, name=?, title=?, date=?, evergreen=?,"
-                " importance=?, pinned=?, supersedes=? WHERE path=?",
-                values,
-            )
-            return int(found[0])
-        self._db.execute(
-            "INSERT INTO documents (source, size, mtime_ns, synced_ns, digest, name, title, date, evergreen, importance, pinned,"
-            " supersedes, path) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        values = {
+            "path": document.path,
+            "source": document.source,
+            "size": document.size,
+            "mtime_ns": document.mtime_ns,
+            "synced_ns": time.time_ns(),
+            "digest": digest,
+            "name": PurePosixPath(document.path).stem.casefold(),
+            "title": facts.title,
+            "date": facts.date.isoformat() if facts.date else None,
+            "evergreen": facts.evergreen,
+            "importance": facts.importance,
+            "pinned": facts.pinned,
+            "supersedes": json.dumps(facts.supersedes),
+        }
+        found = self._all(
+            f"INSERT INTO documents ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})"
+            f" ON CONFLICT (path) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in values)}"
+            " RETURNING id",
             values,
         )
-        return self._db.last_insert_rowid()
+        return int(found[0][0])
 
     def _insert(self, document: int, chunk: Chunk) -> None:
         head, _ = index_terms(f"{' '.join(chunk.heading)} {PurePosixPath(chunk.path).stem}")
         body, exact = index_terms(chunk.text)
         self._db.execute(
-            "INSERT INTO chunks (id, document, start_line, end_line, heading, text, content_hash, length) VALUES (?,?,?,?,?,?,?,?)",
+            "INSERT INTO chunks (id, document, start_line, end_line, heading, text, content_hash, length)"
+            " VALUES (?,?,?,?,?,?,?,?)",
             (
                 chunk.id, document, chunk.start_line, chunk.end_line, json.dumps(chunk.heading, ensure_ascii=False),
                 chunk.text, chunk.content_hash, body.count(" ") + 1,
@@ -296,7 +323,8 @@ class SqliteStore:
             for path in paths:
                 found = self._db.execute("SELECT id FROM documents WHERE path = ?", (path,)).fetchone()
                 if found:
-                    rows = self._db.execute("SELECT row FROM chunks WHERE document = ?", found).fetchall()
+                    self._changed = True
+                    rows = self._all("SELECT row FROM chunks WHERE document = ?", found)
                     self._drop_rows([r[0] for r in rows])
                     self._db.execute("DELETE FROM documents WHERE id = ?", found)
 
@@ -308,7 +336,7 @@ class SqliteStore:
         if filters.source:
             where.append("d.source = ?")
             values.append(filters.source)
-        day = "coalesce(d.date, date(d.mtime_ns / 1000000000, 'unixepoch'))"
+        day = "coalesce(d.date, date(d.mtime_ns / 1000000000, 'unixepoch', 'localtime'))"
         for sign, bound in ((">=", filters.since), ("<=", filters.until)):
             if bound:
                 where.append(f"{day} {sign} ?")
@@ -329,7 +357,7 @@ class SqliteStore:
             return []
         allowed = self._allowed(filters)
         score = f"bm25(terms, {HEAD_WEIGHT}, {BODY_WEIGHT}, {EXACT_WEIGHT})"
-        sql = f"SELECT rowid, {score} FROM terms WHERE terms MATCH ? ORDER BY {score}"
+        sql = f"SELECT rowid, {score} FROM terms WHERE terms MATCH ? ORDER BY {score}, rowid"
         if allowed is None:
             return [Scored(row, -value) for row, value in self._all(f"{sql} LIMIT ?", (match, limit))]
         found = [Scored(row, -value) for row, value in self._all(sql, (match,)) if row in allowed]
@@ -356,11 +384,12 @@ class SqliteStore:
             (model,),
         )
         numbers = np.fromiter((r[0] for r in rows), dtype=np.int64, count=len(rows))
-        vectors = (
-            np.frombuffer(b"".join(r[1] for r in rows), dtype="<f4").reshape(len(rows), -1)
-            if rows
-            else np.zeros((0, 0))
-        )
+        dim = len(rows[0][1]) // 4 if rows else 0
+        if any(len(r[1]) != dim * 4 for r in rows):
+            raise StoreDamagedError(
+                f"vectors of {model} in {self.path} differ in length", hint="recollect index --force builds it anew"
+            )
+        vectors = np.frombuffer(b"".join(r[1] for r in rows), dtype="<f4").reshape(len(rows), dim)
         matrix = Matrix(generation, numbers, vectors.astype(np.float32, copy=False))
         self._matrices[model] = matrix
         return matrix
@@ -373,8 +402,11 @@ class SqliteStore:
         allowed = self._allowed(filters)
 
         def add(where: str, values: Sequence[Any], score: float) -> None:
-            sql = f"SELECT c.row FROM documents d JOIN chunks c ON c.document = d.id WHERE {where} ORDER BY d.path, c.start_line LIMIT ?"
-            for (row,) in self._all(sql, (*values, limit)):
+            sql = (
+                f"SELECT c.row FROM documents d JOIN chunks c ON c.document = d.id WHERE {where}"
+                " ORDER BY d.path, c.start_line LIMIT ?"
+            )
+            for (row,) in self._all(sql, (*values, limit if allowed is None else -1)):
                 if allowed is None or row in allowed:
                     found[row] = max(found.get(row, 0.0), score)
 
@@ -434,7 +466,8 @@ class SqliteStore:
         found: dict[str, int] = dict.fromkeys(wanted, 0)
         for part in _parts(wanted):
             marks = ",".join("?" * len(part))
-            found.update(self._all(f"SELECT term, doc FROM vocabulary WHERE term IN ({marks})", part))  # type: ignore[arg-type]
+            rows = self._all(f"SELECT term, doc FROM vocabulary WHERE term IN ({marks})", part)
+            found.update((term, count) for term, count in rows)
         return TermCounts(self._totals[1], self._totals[2], found)
 
     def missing(self, model: str) -> list[int]:
@@ -466,13 +499,14 @@ class SqliteStore:
         if not vectors:
             return
         with self.writing():
+            self._changed = True
             dim = len(next(iter(vectors.values())))
             self._db.execute("INSERT OR IGNORE INTO models (name, dim) VALUES (?, ?)", (model, dim))
             number, known = self._db.execute("SELECT id, dim FROM models WHERE name = ?", (model,)).fetchall()[0]
             if known != dim:
                 raise StoreError(
                     f"{model} gave {dim} dimensions, the index has {known} of it",
-                    hint="the model changed under its name: recollect index --force",
+                    hint="a model changed under its name: delete the index file, it comes back by itself",
                 )
             self._db.executemany(
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
@@ -497,6 +531,15 @@ class SqliteStore:
             if self._file and Path(self.path + end).exists()
         )
         return {"documents": documents, "chunks": chunks, "vectors": vectors, "bytes": size}
+
+    def check(self) -> None:
+        """Reads the whole file and raises StoreDamagedError where it is not sound."""
+        found = self._all("PRAGMA quick_check(1)")[0][0]
+        if found != "ok":
+            raise StoreDamagedError(f"the index {self.path} is damaged: {found}", hint="it is made anew by itself")
+        short = self._all("SELECT 1 FROM vectors v JOIN models m ON m.id = v.model WHERE length(v.vector) != 4 * m.dim")
+        if short:
+            raise StoreDamagedError(f"the index {self.path} has broken vectors", hint="it is made anew by itself")
 
     def get_meta(self, key: str) -> Any:
         """A remembered value, or None."""
@@ -527,10 +570,10 @@ def _chunk(r: Sequence[Any]) -> Chunk:
     return Chunk(r[1], r[2], r[3], r[4], r[5], heading, r[7], r[8], facts, r[0])
 
 
-def path_matcher(pattern: str) -> Any:
-    """A predicate over paths: a glob, or a file or folder named as it is."""
-    pattern = pattern.removeprefix("./").rstrip("/")
-    if re.search(r"[*?\[]", pattern):
-        compiled = re.compile(fnmatch.translate(pattern))
-        return lambda path: compiled.match(path) is not None
-    return lambda path: path == pattern or path.startswith(pattern + "/")
+def path_matcher(pattern: str) -> Callable[[str], bool]:
+    """A predicate over paths: a file or folder named as it is, or a glob whose `*` also crosses folders."""
+    pattern = unicodedata.normalize("NFC", pattern.removeprefix("./").rstrip("/"))
+    if pattern in ("", "."):
+        return lambda _path: True
+    glob = re.compile(fnmatch.translate(pattern))
+    return lambda path: path == pattern or path.startswith(pattern + "/") or glob.match(path) is not None

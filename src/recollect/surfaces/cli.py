@@ -12,8 +12,10 @@ def main() -> None:
     if sys.argv[1:] in (["--version"], ["-V"]):
         sys.stdout.write(f"recollect {__version__}\n")
         return
-    from recollect.surfaces.commands import run  # noqa: PLC0415
-
+    try:
+        from recollect.surfaces.commands import run  # noqa: PLC0415
+    except KeyboardInterrupt:
+        sys.exit(130)
     sys.exit(run(sys.argv[1:]))
 
 

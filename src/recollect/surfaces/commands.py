@@ -15,8 +15,9 @@ from typing import Any
 import click
 
 from recollect import __version__
-from recollect.errors import RecollectError, UsageError
+from recollect.errors import RecollectError, UsageError, WorkspaceError
 from recollect.memory import Memory, find_workspace
+from recollect.settings import load
 from recollect.surfaces import render, view
 from recollect.types import Filters
 
@@ -24,18 +25,26 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
 class _Group(click.Group):
-    """A group where a first word that is no command begins a search."""
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args and args[0] not in self.commands and not args[0].startswith("-"):
-            args = ["search", *args]
-        return super().resolve_command(ctx, args)
+    """A group where a first word that is no command begins a search; options may stand before the command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        own = {"-h", "--help", "-V", "--version"}
-        if args and args[0].startswith("-") and args[0] not in own:
-            args = ["search", *args]
+        """Puts the command first: the one that is named, else `search`."""
+        if args and args[0] not in {"-h", "--help", "-V", "--version"}:
+            place = self._first_word(args)
+            if place < len(args) and args[place] in self.commands:
+                args = [args[place], *args[:place], *args[place + 1 :]]
+            else:
+                args = ["search", *args]
         return super().parse_args(ctx, args)
+
+    def _first_word(self, args: Sequence[str]) -> int:
+        """Where the first argument is that is neither an option nor the value of one."""
+        options = [p for p in self.commands["search"].params if isinstance(p, click.Option)]
+        valued = {name for option in options if not option.is_flag for name in option.opts}
+        place = 0
+        while place < len(args) and args[place].startswith("-") and args[place] not in ("-", "--"):
+            place += 2 if args[place] in valued else 1
+        return place
 
 
 @click.group(cls=_Group, context_settings=_CONTEXT, no_args_is_help=True)
@@ -50,20 +59,36 @@ def cli() -> None:
     """
 
 
+def _place_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout."),
+        click.option("--model", help="Embedding model by name; 'none' for keywords only."),
+        click.option(
+            "--index", "index_path", type=click.Path(), help="Index file to use instead of the workspace's own."
+        ),
+        click.option("-w", "--workspace", type=click.Path(), help="Folder with MEMORY.md or memory/."),
+    ):
+        command = option(command)
+    return command
+
+
 def _workspace(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options that every command has, and opens the memory for it."""
 
-    @click.option("-w", "--workspace", type=click.Path(), help="Folder with MEMORY.md or memory/.")
-    @click.option("--index", "index_path", type=click.Path(), help="Index file to use instead of the workspace's own.")
-    @click.option("--model", help="Embedding model by name; 'none' for keywords only.")
-    @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+    @_place_options
     @functools.wraps(command)
     def wrapped(workspace: str | None, index_path: str | None, model: str | None, **rest: Any) -> Any:
-        root = Path(workspace) if workspace else find_workspace(Path.cwd(), os.environ)
-        with Memory.open(root, index__path=index_path, embed__model=model) as memory:
+        root, flags = _place(workspace, index_path, model)
+        with Memory.open(root, **flags) as memory:
             return command(memory=memory, **rest)
 
     return wrapped
+
+
+def _place(workspace: str | None, index_path: str | None, model: str | None) -> tuple[Path, dict[str, Any]]:
+    """The workspace and the settings that flags give; a path on the command line is relative to where one stands."""
+    root = Path(workspace) if workspace else find_workspace(Path.cwd(), os.environ)
+    return root, {"index__path": os.path.abspath(index_path) if index_path else None, "embed__model": model}
 
 
 def _emit(value: dict[str, Any]) -> None:
@@ -114,10 +139,10 @@ def _search_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _options(
-    since: str | None, until: str | None, path: str, source: str | None, now: str | None, no_sync: bool, **rest: Any
+    *, since: str | None, until: str | None, path: str, source: str | None, now: str | None, no_sync: bool, **rest: Any
 ) -> dict[str, Any]:
     try:
-        clock = dt.datetime.fromisoformat(now) if now else dt.datetime.now()
+        clock = dt.datetime.fromisoformat(now) if now else dt.datetime.now()  # noqa: DTZ005 - the days of this place
     except ValueError:
         raise UsageError(f"--now {now!r} is no ISO date", hint="try 2026-03-19") from None
     filters = Filters(_day(since, "--since", clock), _day(until, "--until", clock, end=True), path, source or "")
@@ -129,7 +154,7 @@ def _options(
 @_search_options
 @click.option("--explain", is_flag=True, help="Also show what every leg and stage did.")
 @_workspace
-def search(memory: Memory, words: Sequence[str], as_json: bool, explain: bool, **flags: Any) -> None:
+def search(memory: Memory, words: Sequence[str], *, as_json: bool, explain: bool, **flags: Any) -> None:
     """Find the passages that answer a question ('-' reads it from stdin)."""
     found = memory.search(_question(words), **_options(**flags))
     if as_json:
@@ -146,7 +171,7 @@ def search(memory: Memory, words: Sequence[str], as_json: bool, explain: bool, *
 @click.argument("reference")
 @_search_options
 @_workspace
-def why(memory: Memory, query: str, reference: str, as_json: bool, **flags: Any) -> None:
+def why(memory: Memory, query: str, reference: str, *, as_json: bool, **flags: Any) -> None:
     """Say why a passage (id, path or path:lines) ranks where it does for a question, or why it is missing."""
     found, story = memory.why(_question([query]), reference, **_options(**flags))
     if as_json:
@@ -160,7 +185,7 @@ def why(memory: Memory, query: str, reference: str, as_json: bool, **flags: Any)
 @click.option("--force", is_flag=True, help="Read and cut every file again; vectors of unchanged text are kept.")
 @click.option("--no-embed", is_flag=True, help="Keywords only, for now.")
 @_workspace
-def index(memory: Memory, force: bool, no_embed: bool, as_json: bool) -> None:
+def index(memory: Memory, *, force: bool, no_embed: bool, as_json: bool) -> None:
     """Bring the index up to the files, with a report of each file passed over."""
     report = memory.sync(force=force, embed=not no_embed, progress=render.Bar())
     if as_json:
@@ -173,18 +198,18 @@ def index(memory: Memory, force: bool, no_embed: bool, as_json: bool) -> None:
 @cli.command()
 @click.argument("reference")
 @_workspace
-def get(memory: Memory, reference: str, as_json: bool) -> None:
+def get(memory: Memory, reference: str, *, as_json: bool) -> None:
     """Print a passage or note: by id, path, path:from-to or citation."""
     text = memory.get(reference)
     if as_json:
         _emit(view.text(text))
     else:
-        click.echo(text.text)
+        click.echo(render.printable(text.text))
 
 
 @cli.command()
 @_workspace
-def status(memory: Memory, as_json: bool) -> None:
+def status(memory: Memory, *, as_json: bool) -> None:
     """Compare the files with the index, by looking."""
     found = memory.status()
     if as_json:
@@ -195,19 +220,23 @@ def status(memory: Memory, as_json: bool) -> None:
 
 
 @cli.command()
-@_workspace
-def config(memory: Memory, as_json: bool) -> None:
+@_place_options
+def config(workspace: str | None, index_path: str | None, model: str | None, *, as_json: bool) -> None:
     """Show every setting with where its value came from."""
+    root, flags = _place(workspace, index_path, model)
+    if not root.is_dir():
+        raise WorkspaceError(f"{root} is not a folder", hint="make the folder, or name another with -w")
+    settings = load(root, env=os.environ, flags={k.replace("__", "."): v for k, v in flags.items() if v})
     if as_json:
-        _emit(view.config(memory.settings))
+        _emit(view.config(settings))
     else:
-        render.config(memory.settings)
+        render.config(settings)
 
 
 @cli.command()
 @click.argument("folder", default=".", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def init(folder: str, as_json: bool) -> None:
+def init(folder: str, *, as_json: bool) -> None:
     """Make a workspace: MEMORY.md, memory/ and a settings file; what is there already is left alone."""
     from recollect.surfaces.starter import start  # noqa: PLC0415
 
@@ -229,6 +258,54 @@ def demo(folder: str | None) -> None:
     show(Path(folder) if folder else None)
 
 
+@cli.command(name="eval")
+@click.argument("sets", nargs=-1)
+@click.option("--profile", "profiles", default="default,lexical,vector", help="Profiles to measure, with commas.")
+@click.option("--against", default="", help="Compare every other profile with this one, question by question.")
+@click.option("--set", "only", multiple=True, help="Only this set of a folder of sets (repeatable).")
+@click.option("--by-type", is_flag=True, help="A line for every type of question.")
+@click.option("--save", type=click.Path(), help="Write all figures to a JSON file.")
+@click.option("--baseline", type=click.Path(exists=True), help="Compare with figures saved before.")
+@click.option("--fail-under", type=float, help="Exit 1 when nDCG@10 is under this (with --baseline: under it by more).")
+@click.option(
+    "--cache", type=click.Path(), help="Where vectors of corpora are kept (default: the user's cache folder)."
+)
+@click.option("-o", "--output", type=click.Path(), help="With 'mine': the file to write instead of stdout.")
+@click.option("--most", type=click.IntRange(1, 1000), default=60, help="With 'mine': how many questions at most.")
+@_workspace
+def evaluate(
+    memory: Memory, *, sets: Sequence[str], profiles: str, against: str, only: Sequence[str], by_type: bool,
+    save: str | None, baseline: str | None, fail_under: float | None, cache: str | None, output: str | None,
+    most: int, as_json: bool,
+) -> None:  # fmt: skip
+    """Measure the ranking on labelled questions.
+
+    SETS are folders of the public format, a folder of such folders, or a .jsonl or .yaml file of
+    {query, expect: path[#line], type?}. Without any, the workspace's eval.jsonl is used.
+    'recollect eval mine' proposes such a file from your own notes.
+    """
+    from recollect.eval import report  # noqa: PLC0415
+    from recollect.surfaces import evaluate as own  # noqa: PLC0415
+
+    if list(sets) == ["mine"]:
+        rows = own.propose(memory, most)
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        if output:
+            Path(output).write_text(text, encoding="utf-8")
+            click.echo(f"{len(rows)} questions written to {output}", err=True)
+        else:
+            click.echo(text, nl=False)
+        return
+    names = [p.strip() for p in profiles.split(",") if p.strip()]
+    runs = own.measure(memory, sets, profiles=names, cache=Path(cache) if cache else None, only=only)
+    own.show(runs, by_type=by_type, against=against, as_json=as_json)
+    if save:
+        Path(save).write_text(json.dumps(report.as_dict(runs), indent=2) + "\n", encoding="utf-8")
+    objections = report.gate(runs, Path(baseline) if baseline else None, fail_under)
+    if objections:
+        raise own.GateError("; ".join(objections), hint="look at the figures above, or set the bar anew with --save")
+
+
 @contextlib.contextmanager
 def _codes() -> Iterator[list[int]]:
     """Errors to stderr and exit codes, in one place."""
@@ -244,9 +321,9 @@ def _codes() -> Iterator[list[int]]:
         error.show()
         code[0] = error.exit_code
     except RecollectError as error:
-        click.secho(f"error: {error}", err=True, fg="red")
+        click.secho(render.printable(f"error: {error}"), err=True, fg="red")
         if error.hint:
-            click.secho(f"hint: {error.hint}", err=True)
+            click.secho(render.printable(f"hint: {error.hint}"), err=True)
         code[0] = 2 if isinstance(error, UsageError) else 1
     except BrokenPipeError:
         # The reader went away; nothing is left to say to it.
@@ -259,5 +336,8 @@ def _codes() -> Iterator[list[int]]:
 def run(arguments: Sequence[str]) -> int:
     """Runs a command line and returns its exit code."""
     with _codes() as code:
-        cli.main(list(arguments), prog_name="recollect", standalone_mode=False)
+        if "_RECOLLECT_COMPLETE" in os.environ:
+            cli.main(list(arguments), prog_name="recollect")
+        with cli.make_context("recollect", list(arguments)) as context:
+            cli.invoke(context)
     return code[0]

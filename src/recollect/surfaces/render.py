@@ -24,6 +24,11 @@ def printable(text: str) -> str:
     return _CONTROL.sub("�", text)
 
 
+def one_line(text: str) -> str:
+    """A name of a file or a heading: printable, and on one line whatever it holds."""
+    return printable(text).replace("\n", "�")
+
+
 def highlight(text: str, query: str) -> str:
     """The words of a text that the question asks for, in bold."""
     terms = query_terms(query)
@@ -47,7 +52,7 @@ def notices(found: Iterable[Notice]) -> None:
     """Notices to stderr, each with what to do."""
     for one in found:
         hint = f" ({one.hint})" if one.hint else ""
-        click.secho(f"note: {one.message}{hint}", err=True, fg="yellow")
+        click.secho(printable(f"note: {one.message}{hint}"), err=True, fg="yellow")
 
 
 def answer(found: Found) -> None:
@@ -56,9 +61,9 @@ def answer(found: Found) -> None:
         click.echo("no hits")
     for number, hit in enumerate(found.hits, start=1):
         chunk = hit.chunk
-        place = click.style(f"{chunk.path}:{chunk.start_line}-{chunk.end_line}", fg="cyan", bold=True)
+        place = click.style(one_line(f"{chunk.path}:{chunk.start_line}-{chunk.end_line}"), fg="cyan", bold=True)
         heading = " > ".join(h for h in chunk.heading if h)
-        click.echo(f"{number:>2}. {hit.score:.2f}  {place}  {printable(heading)}".rstrip())
+        click.echo(f"{number:>2}. {hit.score:.2f}  {place}  {one_line(heading)}".rstrip())
         for line in highlight(hit.snippet, found.query.text).splitlines():
             if line.strip():
                 click.echo(f"      {line}")
@@ -74,15 +79,15 @@ def trace(found: Found) -> None:
         for mark in step.marks[:10]:
             candidate = found.trace.candidates.get(mark.id)
             where = candidate.chunk.citation if candidate else mark.id
-            click.echo(f"  {mark.rank:>3}  {mark.score:>9.4f}  {where}")
+            click.echo(f"  {mark.rank:>3}  {mark.score:>9.4f}  {one_line(where)}")
 
 
 def why(one: Why) -> None:
     """The story of a passage."""
-    click.echo(f"{one.chunk.citation}  {one.chunk.id}")
+    click.echo(f"{one_line(one.chunk.citation)}  {one.chunk.id}")
     for line in one.lines:
-        click.echo(f"  {line}")
-    click.secho(one.verdict, bold=True)
+        click.echo(f"  {one_line(line)}")
+    click.secho(one_line(one.verdict), bold=True)
 
 
 def report(one: SyncReport) -> None:
@@ -92,7 +97,7 @@ def report(one: SyncReport) -> None:
         f"{one.embedded} passages embedded, {one.pending} to go; {one.took_ms / 1000:.2f} s"
     )
     for skipped in one.skipped:
-        click.echo(f"  skipped {printable(skipped.path)}: {skipped.reason}")
+        click.echo(f"  skipped {one_line(skipped.path)}: {one_line(skipped.reason)}")
 
 
 def status(one: Status) -> None:
@@ -108,7 +113,7 @@ def status(one: Status) -> None:
     for name, value in rows:
         click.echo(f"{name:<10} {value}")
     for skipped in one.skipped:
-        click.echo(f"  skipped {printable(skipped.path)}: {skipped.reason}")
+        click.echo(f"  skipped {one_line(skipped.path)}: {one_line(skipped.reason)}")
 
 
 def config(one: Settings) -> None:

@@ -47,8 +47,8 @@ def start(folder: Path) -> list[str]:
 def show(folder: Path | None) -> None:
     """Copies the sample notes, indexes them and runs the searches that come with them."""
     place = folder or Path(tempfile.mkdtemp(prefix="recollect-demo-")) / "notes"
-    if place.exists() and any(place.iterdir()):
-        raise WorkspaceError(f"{place} is not empty", hint="name a new folder with --to")
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        raise WorkspaceError(f"{place} is not an empty folder", hint="name a new folder with --to")
     with as_file(files("recollect.surfaces") / "sample") as sample:
         shutil.copytree(sample, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("searches.toml"))
         searches = tomllib.loads((sample / "searches.toml").read_text(encoding="utf-8"))["search"]

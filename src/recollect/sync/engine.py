@@ -7,7 +7,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from recollect.errors import EmbedderError
@@ -31,12 +31,23 @@ def _quiet(_what: str, _done: int, _total: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Outlook:
+    """Disk against index: what a sync would find to do."""
+
+    on_disk: int
+    to_add: int
+    to_change: int
+    to_drop: int
+    skipped: tuple[Skipped, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Engine:
     """Brings a store up to its sources."""
 
     sources: Sequence[Source]
     store: Store
-    size: ChunkSize = ChunkSize()
+    size: ChunkSize = field(default_factory=ChunkSize)
 
     def sync(self, *, force: bool = False, deadline: float | None = None, progress: Progress = _quiet) -> SyncReport:
         """Makes keywords current; `deadline` (monotonic) bounds the scan, and the report says if it was cut."""
@@ -51,11 +62,13 @@ class Engine:
             complete = complete and scanned.complete
         stored = self.store.documents()
         signature = f"{ANALYSER} {self.size.tokens}/{self.size.overlap}"
-        force = force or (bool(stored) and self.store.get_meta("analysis") != signature)
+        if not stored:
+            self.store.set_meta("analysis", signature)
+        force = force or self.store.get_meta("analysis") != signature
         work = plan((d for _, d in documents), stored, complete=complete, force=force)
         known = {} if force else {path: s.digest for path, s in stored.items()}
         report = self._apply(work, {d.path: s for s, d in documents}, known, progress)
-        if complete and (force or not stored):
+        if complete and force:
             self.store.set_meta("analysis", signature)
         return replace(
             report,
@@ -78,7 +91,7 @@ class Engine:
         while position < len(todo):
             with self.store.writing():
                 until = time.monotonic() + _COMMIT_EVERY_S
-                while position < len(todo) and time.monotonic() < until:
+                while True:
                     document = todo[position]
                     outcome, reason, chunks = self._one(document, readers[document.path], known)
                     counts[outcome if outcome != "put" else "added" if document.path in new else "changed"] += 1
@@ -86,6 +99,8 @@ class Engine:
                     if reason:
                         skipped.append(Skipped(document.path, reason))
                     position += 1
+                    if position == len(todo) or time.monotonic() >= until:
+                        break
             progress("notes", position, len(todo))
         return SyncReport(
             added=counts["added"],
@@ -93,6 +108,38 @@ class Engine:
             dropped=len(work.drop),
             unchanged=counts["same"],
             chunks=counts["chunks"],
+            skipped=tuple(skipped),
+        )
+
+    def outlook(self) -> Outlook:
+        """What a sync would do, by looking: files that it would read are read, so that the counts are true."""
+        found: dict[str, tuple[Source, Document]] = {}
+        skipped: list[Skipped] = []
+        complete = True
+        for source in self.sources:
+            scanned = source.scan()
+            found.update((d.path, (source, d)) for d in scanned.documents)
+            skipped += scanned.skipped
+            complete = complete and scanned.complete
+        stored = self.store.documents()
+        work = plan((d for _, d in found.values()), stored, complete=complete)
+        outcomes: Counter[str] = Counter()
+        for document in (*work.add, *work.change):
+            known = stored.get(document.path)
+            try:
+                digest = _digest(clean(found[document.path][0].read(document)))
+            except (OSError, ValueError) as error:
+                goes = known is not None and isinstance(error, FileNotFoundError | ValueError)
+                outcomes["drop"] += goes
+                outcomes["unreadable"] += 1
+                skipped.append(Skipped(document.path, str(error)))
+                continue
+            outcomes["add" if known is None else "same" if known.digest == digest else "change"] += 1
+        return Outlook(
+            on_disk=len(found) - outcomes["unreadable"],
+            to_add=outcomes["add"],
+            to_change=outcomes["change"],
+            to_drop=len(work.drop) + outcomes["drop"],
             skipped=tuple(skipped),
         )
 
@@ -108,7 +155,7 @@ class Engine:
         except ValueError as error:
             self.store.drop([document.path])
             return "skipped", str(error), 0
-        digest = hashlib.blake2b(text.encode("utf-8"), digest_size=16).hexdigest()
+        digest = _digest(text)
         if known.get(document.path) == digest:
             self.store.touch([document])
             return "same", "", 0
@@ -133,7 +180,8 @@ class Engine:
         for start in range(0, len(rows), batch):
             if deadline is not None and time.monotonic() > deadline:
                 break
-            chunks = list(self.store.chunks(rows[start : start + batch]).values())
+            found = self.store.chunks(rows[start : start + batch])
+            chunks = [found[row] for row in rows[start : start + batch] if row in found]
             try:
                 vectors = embedder.embed([embed_text(c) for c in chunks], "document")
             except EmbedderError as error:
@@ -143,6 +191,10 @@ class Engine:
             done += len(chunks)
             progress("vectors", done, len(rows))
         return SyncReport(embedded=done, pending=len(rows) - done, notices=tuple(notices))
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8"), digest_size=16).hexdigest()
 
 
 def _age(document: Document) -> tuple[bool, str, str]:

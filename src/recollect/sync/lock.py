@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from recollect.errors import StoreError
 
 
 def _try(handle: int) -> bool:
@@ -23,8 +26,9 @@ def _try(handle: int) -> bool:
 
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
+    except OSError as error:
+        # A file system without locks is no reason to stand still: SQLite keeps its writers apart by itself.
+        return error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
     return True
 
 
@@ -34,7 +38,10 @@ def locked(path: Path | None, *, wait_s: float) -> Iterator[bool]:
     if path is None:
         yield True
         return
-    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}", hint="check the disk and its folder") from error
     try:
         until = time.monotonic() + wait_s
         taken = _try(handle)

@@ -13,7 +13,8 @@ import unicodedata
 import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from recollect.text.markdown import Parsed, list_items
 from recollect.text.words import count_tokens
@@ -29,6 +30,9 @@ class ChunkSize:
 
     tokens: int = 400
     overlap: int = 80
+
+
+DEFAULT_SIZE = ChunkSize()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ class _Unit:
     partial: bool = False
 
 
-def chunk(parsed: Parsed, size: ChunkSize = ChunkSize(), *, entries: bool = False) -> list[Passage]:
+def chunk(parsed: Parsed, size: ChunkSize = DEFAULT_SIZE, *, entries: bool = False) -> list[Passage]:
     """Passages of at most `size.tokens`; with `entries`, every top-level list item is one of its own."""
     passages: list[Passage] = []
     for section in _sections(parsed.blocks):
@@ -77,8 +81,8 @@ def chunk(parsed: Parsed, size: ChunkSize = ChunkSize(), *, entries: bool = Fals
             else:
                 runs[-1].extend(_units(parsed, block, size))
         for run in runs:
-            passages.extend(_passage(parsed, heading, piece) for piece in _pack(run, size))
-    return passages
+            passages.extend(_passage(parsed, heading, piece) for piece in _pack(_with_gaps(run, parsed), size))
+    return [passage for passage in passages if not passage.text.isspace()]
 
 
 def _sections(blocks: Sequence[Block]) -> Iterator[list[Block]]:
@@ -142,7 +146,7 @@ def _split_line(line: str, most: int) -> Iterator[str]:
         if count_tokens(piece) <= 2 * most:
             yield piece
         else:
-            yield from _take(piece, [i for i in range(1, len(piece)) if _grapheme_start(piece, i)], most)
+            yield from _take(piece, _grapheme_starts(piece), most)
 
 
 def _take(text: str, cuts: Sequence[int], most: int) -> list[str]:
@@ -161,21 +165,26 @@ def _take(text: str, cuts: Sequence[int], most: int) -> list[str]:
     return [p for p in pieces if p]
 
 
-def _grapheme_start(text: str, i: int) -> bool:
-    """Whether a cut before `text[i]` separates two user-visible characters."""
-    char, before = text[i], text[i - 1]
-    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Mc", "Me"):
-        return False
+def _grapheme_starts(text: str) -> list[int]:
+    """The places inside a text where a cut separates two user-visible characters."""
+    starts: list[int] = []
+    flags = 0
+    for i, char in enumerate(text):
+        flag = "\U0001f1e6" <= char <= "\U0001f1ff"
+        before = text[i - 1] if i else ""
+        if i and not (flag and flags % 2) and not _continues(before, char):
+            starts.append(i)
+        flags = flags + 1 if flag else 0
+    return starts
+
+
+def _continues(before: str, char: str) -> bool:
+    """Whether a character belongs to the one before it; flags are pairs and counted elsewhere."""
+    if unicodedata.category(char) in ("Mn", "Mc", "Me") or unicodedata.combining(char):
+        return True
     if char in "\u200d\ufe0e\ufe0f" or before == "\u200d" or "\U0001f3fb" <= char <= "\U0001f3ff":
-        return False
-    if "\U0001f1e6" <= char <= "\U0001f1ff" and "\U0001f1e6" <= before <= "\U0001f1ff":
-        run = 0
-        while i - 1 - run >= 0 and "\U0001f1e6" <= text[i - 1 - run] <= "\U0001f1ff":
-            run += 1
-        return run % 2 == 0
-    if "\u1160" <= char <= "\u11ff":  # the vowel or the end of a Hangul syllable spelt in letters
-        return False
-    return not (before == "\r" and char == "\n")
+        return True
+    return "\u1160" <= char <= "\u11ff"  # the vowel or the end of a Hangul syllable spelt in letters
 
 
 def _pack(units: Sequence[_Unit], size: ChunkSize) -> Iterator[list[_Unit]]:
@@ -187,8 +196,24 @@ def _pack(units: Sequence[_Unit], size: ChunkSize) -> Iterator[list[_Unit]]:
         return
     before: list[_Unit] = []
     for group in _groups(units, size):
-        yield [*_tail(before, size.overlap), *group]
+        room = size.tokens - sum(u.tokens for u in group)
+        yield [*_tail(before, min(size.overlap, room)), *group]
         before = group
+
+
+def _with_gaps(units: Sequence[_Unit], parsed: Parsed) -> Sequence[_Unit]:
+    """The units, each with the tokens of the blank lines before it where they are many."""
+    if len(units) < 2:
+        return units
+    out = list(units)
+    end = units[0].end_line
+    for i, unit in enumerate(units):
+        if unit.start_line - end > 1:
+            blank = "\n".join(parsed.lines[end : unit.start_line - 1])
+            if len(blank) > 4:
+                out[i] = replace(unit, tokens=unit.tokens + count_tokens(blank))
+        end = unit.end_line
+    return out
 
 
 def _groups(units: Sequence[_Unit], size: ChunkSize) -> Iterator[list[_Unit]]:
@@ -207,7 +232,7 @@ def _groups(units: Sequence[_Unit], size: ChunkSize) -> Iterator[list[_Unit]]:
         if all((keys[i], i) <= (keys[j], j) for j in range(low, high)):
             borders.append(i)
     borders.append(len(units))
-    for low, high in zip(borders, borders[1:], strict=False):
+    for low, high in pairwise(borders):
         group: list[_Unit] = []
         tokens = 0
         for unit in units[low:high]:
@@ -242,10 +267,12 @@ def _tail(units: Sequence[_Unit], most: int) -> list[_Unit]:
 
 def _passage(parsed: Parsed, heading: tuple[str, ...], units: Sequence[_Unit]) -> Passage:
     first, last = units[0].start_line, units[-1].end_line
+    if len(units) == 1:
+        return Passage(first, last, heading, units[0].text)
     if not any(u.partial for u in units):
         return Passage(first, last, heading, "\n".join(parsed.lines[first - 1 : last]))
     text = units[0].text
-    for before, unit in zip(units, units[1:], strict=False):
+    for before, unit in pairwise(units):
         same_line = before.end_line == unit.start_line
         text += unit.text if same_line else "\n" * (unit.start_line - before.end_line) + unit.text
     return Passage(first, last, heading, text)

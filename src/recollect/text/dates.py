@@ -35,15 +35,19 @@ _DAYS = {
     )
     for name in names.split()
 }
-_NUMBERS = dict(
-    zip("a one two three four five six seven eight nine ten eleven twelve".split(), (1, *range(1, 13)), strict=True)
-)
+_NUMBERS = {
+    "a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10, "eleven": 11, "twelve": 12,
+}  # fmt: skip
 _CJK_NUMBERS = {c: i for i, c in enumerate("〇一二三四五六七八九十")} | {"两": 2, "兩": 2, "零": 0}
 
 _NAME_DATE = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?!\d)")
 _FOLDER_DATE = re.compile(r"(?:^|/)(\d{4})/(?:\d{4}-)?(\d{1,2})/(?:\d{4}-\d{2}-)?(\d{1,2})(?=[^\d/]|/|$)")
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DAY = "|".join(sorted(_DAYS, key=len, reverse=True))
+# "may 5 people", "march 12 miles" and "step 5 may fail" name no day, unless a preposition says so.
+_COUNTED = r"(?<!on )(?<!from )(?-i:may|march)\s+\d{1,2}\s+(?:\w{3,}s|people)\b"
+_VERB = r"(?<!on )(?<!from )\d{1,2}\s+(?-i:may|march)\s+\w"
 _COUNT = r"\d{1,3}|" + "|".join(_NUMBERS)
 _CJK_COUNT = r"\d{1,3}|[一二三四五六七八九十两兩]{1,3}"
 
@@ -59,17 +63,17 @@ def make_date(year: int, month: int, day: int) -> dt.date | None:
 def date_of_path(path: str) -> dt.date | None:
     """The day a path names: `2026-02-10-standup.md`, `2026/02/10.md`, `20260210.md`; the last one wins."""
     found = None
-    for pattern in (_FOLDER_DATE, _NAME_DATE):
-        for match in pattern.finditer(path):
-            year, month, day = (int(g) for g in match.groups())
-            if 1900 <= year <= 2200:
-                found = make_date(year, month, day) or found
+    matches = [m for pattern in (_FOLDER_DATE, _NAME_DATE) for m in pattern.finditer(path)]
+    for match in sorted(matches, key=lambda m: m.end()):
+        year, month, day = (int(g) for g in match.groups())
+        if 1900 <= year <= 2200:
+            found = make_date(year, month, day) or found
     return found
 
 
 def date_of_value(value: str) -> dt.date | None:
     """The day a front-matter value names, if it begins with an ISO date."""
-    match = re.match(r"(\d{4})-(\d{1,2})-(\d{1,2})", value)
+    match = re.match(r"(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)", value)
     return make_date(*(int(g) for g in match.groups())) if match else None
 
 
@@ -122,7 +126,8 @@ def _week(day: dt.date, words: str) -> Span:
 
 
 def _past_month(month: int, today: dt.date, words: str) -> Span | None:
-    return _month(today.year if month <= today.month else today.year - 1, month, words)
+    latest = today.month - 1 if words.lower().startswith("last") else today.month
+    return _month(today.year if month <= latest else today.year - 1, month, words)
 
 
 def _past_day(month: int, day: int, today: dt.date, words: str) -> Span | None:
@@ -165,34 +170,32 @@ def _past(count: int, unit: str, today: dt.date, words: str) -> Span:
 
 
 def _weekday(match: re.Match[str], today: dt.date) -> Span | None:
-    back = (today.weekday() - _DAYS[match["day"].lower()]) % 7 or 7
+    back = today.weekday() - _DAYS[match["day"].lower()]
+    if not match.group().lower().startswith("this"):
+        back = back % 7 or 7
     return _day(today - dt.timedelta(days=back), match.group())
 
 
 _CJK_UNITS = {
     "天": "day", "日": "day", "周": "week", "週": "week", "星期": "week", "礼拜": "week", "週間": "week",
     "月": "month", "ヶ月": "month", "か月": "month", "年": "year",
+    "일": "day", "주": "week", "주일": "week", "달": "month", "개월": "month", "년": "year",
 }  # fmt: skip
 _CJK_UNIT = "|".join(sorted(_CJK_UNITS, key=len, reverse=True))
 _CJK_DAYS = {
-    "今天": 0, "今日": 0, "昨天": 1, "昨日": 1, "前天": 2, "一昨日": 2, "おととい": 2, "きのう": 1, "어제": 1, "오늘": 0, "그저께": 2,
+    "今天": 0, "今日": 0, "오늘": 0,
+    "昨天": 1, "昨日": 1, "きのう": 1, "어제": 1,
+    "前天": 2, "一昨日": 2, "おととい": 2, "그저께": 2,
 }  # fmt: skip
 _CJK_WEEKS = {
-    "本周": 0, "这周": 0, "這週": 0, "今週": 0, "这个星期": 0, "上周": 1, "上週": 1, "上星期": 1, "上个星期": 1, "上礼拜": 1, "先週": 1,
-    "지난주": 1, "이번 주": 0, "上上周": 2, "先々週": 2,
+    "本周": 0, "这周": 0, "這週": 0, "今週": 0, "这个星期": 0, "이번 주": 0,
+    "上周": 1, "上週": 1, "上星期": 1, "上个星期": 1, "上礼拜": 1, "先週": 1, "지난주": 1,
+    "上上周": 2, "先々週": 2,
 }  # fmt: skip
 _CJK_MONTHS = {
-    "本月": 0,
-    "这个月": 0,
-    "這個月": 0,
-    "今月": 0,
-    "이번 달": 0,
-    "上个月": 1,
-    "上個月": 1,
-    "上月": 1,
-    "先月": 1,
-    "지난달": 1,
-}
+    "本月": 0, "这个月": 0, "這個月": 0, "今月": 0, "이번 달": 0,
+    "上个月": 1, "上個月": 1, "上月": 1, "先月": 1, "지난달": 1,
+}  # fmt: skip
 _CJK_YEARS = {"今年": 0, "去年": 1, "昨年": 1, "작년": 1, "前年": 2}
 
 
@@ -234,16 +237,16 @@ def _readers() -> Iterator[tuple[str, _Reader]]:
         lambda m, _: _month(int(m["y"]), _MONTHS[m["m"].lower()], m.group()),
     )
     yield (
-        rf"\b(?P<m>{_MONTH})\.?\s+{day}\b",
+        rf"\b(?!{_COUNTED})(?P<m>{_MONTH})\.?\s+{day}\b",
         lambda m, today: _past_day(_MONTHS[m["m"].lower()], int(m["d"]), today, m.group()),
     )
     yield (
-        rf"\b{day}(?:\s+of)?\s+(?P<m>{_MONTH})\b",
+        rf"\b(?!{_VERB}){day}(?:\s+of)?\s+(?P<m>{_MONTH})\b",
         lambda m, today: _past_day(_MONTHS[m["m"].lower()], int(m["d"]), today, m.group()),
     )
-    yield r"\b(?P<y>\d{4})-(?P<m>\d{2})\b", lambda m, _: _month(int(m["y"]), int(m["m"]), m.group())
+    yield r"\b(?P<y>\d{4})-(?P<m>\d{2})\b(?!-\d)", lambda m, _: _month(int(m["y"]), int(m["m"]), m.group())
     yield (
-        rf"\b(?:in|during|since|last|this|of|early|late|mid)[\s-]+(?P<m>{_MONTH})\b",
+        rf"\b(?!this (?-i:may) \w)(?:in|during|since|last|this|of|early|late|mid)[\s-]+(?P<m>{_MONTH})\b",
         lambda m, today: _past_month(_MONTHS[m["m"].lower()], today, m.group()),
     )
     yield r"\b(?:in|during|since|of)\s+(?P<y>(?:19|20|21)\d{2})\b", lambda m, _: _year(int(m["y"]), m.group())
@@ -251,7 +254,7 @@ def _readers() -> Iterator[tuple[str, _Reader]]:
         r"(?<!\d)(?P<y>(?:19|20|21)\d{2})\s*[年년](?!\s*\d)",
         lambda m, _: _year(int(m["y"]), m.group()),
     )
-    yield rf"\b(?:last|on|past|this|previous)\s+(?P<day>{_DAY})\b", _weekday
+    yield rf"\b(?:last|on|past|this|previous)\s+(?!(?-i:sun)\s+\w)(?P<day>{_DAY})\b", _weekday
     yield r"\bday before yesterday\b", lambda m, today: _day(today - dt.timedelta(days=2), m.group())
     yield r"\byesterday\b", lambda m, today: _day(today - dt.timedelta(days=1), m.group())
     yield r"\b(?:today|tonight|this morning|this afternoon)\b", lambda m, today: _day(today, m.group())
@@ -271,16 +274,19 @@ def _readers() -> Iterator[tuple[str, _Reader]]:
     )
     yield r"\bthis\s+(?P<u>week|month|year)\b", lambda m, today: _ago(0, m["u"].lower(), today, m.group())
     yield (
-        rf"(?P<n>{_CJK_COUNT})\s*(?:个|個)?(?P<u>{_CJK_UNIT})(?:之?前|以前)",
+        rf"(?P<n>{_CJK_COUNT})\s*(?:个|個)?(?P<u>{_CJK_UNIT})(?:之?前|以前|\s*전)",
         lambda m, today: _ago(_number(m["n"]), _CJK_UNITS[m["u"]], today, m.group()),
     )
-    yield rf"(?P<w>{_any(_CJK_DAYS)})", lambda m, today: _day(today - dt.timedelta(days=_CJK_DAYS[m["w"]]), m.group())
     yield (
-        rf"(?P<w>{_any(_CJK_WEEKS)})",
+        rf"(?!(?<=[目当當之以提])前天)(?P<w>{_any(_CJK_DAYS)})",  # 目前天气 is the weather now
+        lambda m, today: _day(today - dt.timedelta(days=_CJK_DAYS[m["w"]]), m.group()),
+    )
+    yield (
+        rf"(?<!日)(?P<w>{_any(_CJK_WEEKS)})",  # 日本周辺 is around Japan
         lambda m, today: _week(today - dt.timedelta(weeks=_CJK_WEEKS[m["w"]]), m.group()),
     )
     yield (
-        rf"(?P<w>{_any(_CJK_MONTHS)})",
+        rf"(?<!日)(?P<w>{_any(_CJK_MONTHS)})",
         lambda m, today: _month(*_shift_months(today, -_CJK_MONTHS[m["w"]]), m.group()),
     )
     yield rf"(?P<w>{_any(_CJK_YEARS)})", lambda m, today: _year(today.year - _CJK_YEARS[m["w"]], m.group())

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from recollect.types import Block, BlockKind
 
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*\Z")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?\Z")
+_FENCE = re.compile(r" {0,3}(`{3,}(?!.*`)|~{3,})")
 _ITEM = re.compile(r"( {0,3})(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|\Z)")
 _TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*\Z")
@@ -47,6 +47,8 @@ def _front_matter(lines: list[str]) -> tuple[dict[str, FrontValue], int]:
             break
     else:
         return {}, 0
+    if not all(":" in line or not line.strip() or line[0] in " \t-#[]{}" for line in lines[1:end]):
+        return {}, 0  # prose between two rules
     found: dict[str, FrontValue] = {}
     key = ""
     for line in lines[1:end]:
@@ -62,7 +64,7 @@ def _front_matter(lines: list[str]) -> tuple[dict[str, FrontValue], int]:
     return found, end + 1
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str) -> Parsed:  # noqa: C901, PLR0912 - one branch for each kind of block
     """Blocks of a Markdown text; every non-blank line outside the front matter is in exactly one block."""
     lines = split_lines(text)
     front, i = _front_matter(lines)
@@ -80,7 +82,7 @@ def parse(text: str) -> Parsed:
             continue
         start = i
         if match := _HEADING.match(line):
-            level, title = len(match.group(1)), (match.group(2) or "").strip()
+            level, title = len(match.group(1)), _title(match.group(2) or "")
             while stack and stack[-1][0] >= level:
                 stack.pop()
             stack.append((level, title))
@@ -111,6 +113,13 @@ def parse(text: str) -> Parsed:
             else:
                 add(BlockKind.PARAGRAPH, start, i)
     return Parsed(tuple(lines), tuple(blocks), front)
+
+
+def _title(text: str) -> str:
+    """The words of a heading, without the number signs that may close it."""
+    text = text.strip()
+    bare = text.rstrip("#")
+    return bare.rstrip() if bare.endswith((" ", "\t")) else text
 
 
 def _fence_end(lines: list[str], start: int, mark: str) -> int:
@@ -174,7 +183,8 @@ def list_items(lines: tuple[str, ...], block: Block) -> list[tuple[int, int]]:
     ends = [*(n - 1 for n in starts[1:]), block.end_line]
     items = []
     for start, end in zip(starts, ends, strict=True):
-        while end > start and not lines[end - 1].strip():
-            end -= 1
-        items.append((start, end))
+        last = end
+        while last > start and not lines[last - 1].strip():
+            last -= 1
+        items.append((start, last))
     return items

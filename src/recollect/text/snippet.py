@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from recollect.text.words import index_terms, query_terms
+from recollect.text.words import index_terms, is_unspaced, places, query_terms
 
-_SPLIT = re.compile(r"\S+")
+_GAP = re.compile(r"\s")
+_TRIM = 24
+_STEP = 24
 
 
 def snippet(text: str, query: str, *, limit: int = 320) -> str:
@@ -14,35 +17,44 @@ def snippet(text: str, query: str, *, limit: int = 320) -> str:
     flat = text.strip()
     if len(flat) <= limit:
         return flat
-    start = _best_start(flat, query, limit)
-    end = min(len(flat), start + limit)
-    if start > 0:
-        gap = re.compile(r"\s").search(flat, start, min(len(flat), start + 24))
-        start = gap.end() if gap else start
+    room = max(0, limit - 2)  # for the dots on both sides
+    first, last = _densest(list(_matches(flat, query)), room)
+    start = max(0, min(first - room // 5, len(flat) - room))
+    end = max(start + room, min(last, first + room))
+    start = end - room
+    if start > 0 and (gap := _GAP.search(flat, start, max(start, min(start + _TRIM, first)))):
+        start = gap.end()
     if end < len(flat):
-        gap_at = max(flat.rfind(" ", end - 24, end), flat.rfind("\n", end - 24, end))
-        end = gap_at if gap_at > start else end
+        trimmed = max(flat.rfind(" ", 0, end), flat.rfind("\n", 0, end))
+        end = trimmed if trimmed >= max(last, end - _TRIM) else end
     return ("…" if start else "") + flat[start:end].strip() + ("…" if end < len(flat) else "")
 
 
-def _best_start(text: str, query: str, limit: int) -> int:
+def _matches(text: str, query: str) -> Iterator[tuple[int, int, frozenset[str]]]:
+    """Where the question's terms stand, and which: (start, end, terms)."""
     terms = query_terms(query)
-    wanted = set(terms.words)
-    places: list[tuple[int, frozenset[str]]] = []
-    for match in _SPLIT.finditer(text):
-        word = match.group()
-        step = 24 if not word.isascii() else len(word)
-        for offset in range(0, len(word), step):
-            found = wanted.intersection(index_terms(word[offset : offset + step])[0].split())
-            if found:
-                places.append((match.start() + offset, frozenset(found)))
-    best, best_start = 0, 0
-    for i, (start, _) in enumerate(places):
+    wanted = frozenset(terms.words)
+    for start, end in places(text):
+        step = _STEP if is_unspaced(text[start:end]) else end - start
+        for at in range(start, end, step):
+            stop = min(end, at + step + 1)
+            found = index_terms(text[at:stop])[0].split()
+            seen = wanted.intersection(found) or {p for p in terms.prefixes for f in found if f.startswith(p)}
+            if seen:
+                yield at, stop, frozenset(seen)
+
+
+def _densest(matches: list[tuple[int, int, frozenset[str]]], room: int) -> tuple[int, int]:
+    """Start and end of the stretch of at most `room` characters with the most different terms."""
+    best, first, last = 0, 0, 0
+    for i, (start, stop, _) in enumerate(matches):
         seen: set[str] = set()
-        for place, found in places[i:]:
-            if place >= start + limit - 40:
+        end = stop
+        for _, reach, found in matches[i:]:
+            if reach > start + room and seen:
                 break
             seen |= found
+            end = reach
         if len(seen) > best:
-            best, best_start = len(seen), start
-    return max(0, min(best_start - limit // 5, len(text) - limit))
+            best, first, last = len(seen), start, end
+    return first, last

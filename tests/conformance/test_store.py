@@ -1,0 +1,385 @@
+"""What every store promises. A new store joins by adding a row to `STORES`."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import pytest
+
+from recollect.ports import Scored, Store, Vectors
+from recollect.store.sqlite import SqliteStore
+from recollect.text.chunk import Passage
+from recollect.types import Chunk, Document, Facts, Filters
+
+MODEL = "model@4"
+NO_FILTERS = Filters()
+PLAIN = Facts()
+
+
+class WholeStore(Store, Protocol):
+    """The port, with what the front door also asks of a store."""
+
+    @property
+    def generation(self) -> int: ...
+    def coverage(self, model: str) -> tuple[int, int]: ...
+    def models(self) -> list[tuple[str, int, int]]: ...
+    def counts(self) -> dict[str, int]: ...
+    def chunks_by_id(self, prefix: str) -> list[Chunk]: ...
+    def chunks_of(self, path: str) -> list[Chunk]: ...
+    def check(self) -> None: ...
+    def close(self) -> None: ...
+
+
+STORES: dict[str, Callable[[Path], WholeStore]] = {
+    "file": lambda folder: SqliteStore(folder / "index.sqlite"),
+    "memory": lambda _folder: SqliteStore(None),
+}
+
+
+@pytest.fixture(params=STORES)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WholeStore]:
+    made = STORES[request.param](tmp_path)
+    yield made
+    made.check()
+    made.close()
+
+
+def chunk(path: str, text: str, *, line: int = 1, heading: tuple[str, ...] = (), source: str = "memory") -> Chunk:
+    content = Passage(line, line, heading, text).content_hash
+    return Chunk(f"{path}/{content}", path, source, line, line, heading, text, content)
+
+
+def put(
+    store: WholeStore, path: str, *texts: str, facts: Facts = PLAIN, source: str = "memory", mtime_ns: int = 0
+) -> list[Chunk]:
+    """Puts a document whose chunks are the texts, a line each, and returns what the store made of them."""
+    document = Document(path, source, 10, mtime_ns, f"/somewhere/{path}")
+    store.put(document, f"digest of {texts}", facts, [chunk(path, t, line=n) for n, t in enumerate(texts, start=1)])
+    return store.chunks_of(path)
+
+
+def rows(found: list[Scored] | tuple[Scored, ...]) -> list[int]:
+    return [s.row for s in found]
+
+
+def unit(*values: float) -> Vectors:
+    vector = np.asarray(values, dtype=np.float32)
+    return vector / np.float32(np.linalg.norm(vector))
+
+
+def test_a_document_is_remembered_with_its_stat_and_digest(store: WholeStore) -> None:
+    store.put(Document("memory/a.md", "memory", 7, 99, "/w/memory/a.md"), "abc", Facts(), [])
+    known = store.documents()["memory/a.md"]
+    assert (known.path, known.source, known.size, known.mtime_ns, known.digest) == (
+        "memory/a.md",
+        "memory",
+        7,
+        99,
+        "abc",
+    )
+    assert known.synced_ns > 0
+
+
+def test_a_chunk_comes_back_as_it_was_put(store: WholeStore) -> None:
+    facts = Facts("Title", dt.date(2026, 2, 10), evergreen=True, importance=0.5, pinned=True, supersedes=("old.md",))
+    one = Chunk("id1", "memory/ü.md", "memory", 3, 9, ("Über", "> b"), "text\n日本語", "hash", facts)
+    store.put(Document(one.path, "memory", 1, 1, ""), "d", facts, [one])
+    (back,) = store.chunks_of(one.path)
+    assert back == replace(one, row=back.row)
+    assert store.chunks([back.row]) == {back.row: back}
+    assert store.chunks_by_id("id") == [back]
+    assert store.chunks_by_id("ie") == []
+
+
+def test_put_again_replaces_and_keeps_the_rows_of_what_stayed(store: WholeStore) -> None:
+    before = {c.text: c.row for c in put(store, "a.md", "stays here", "goes away")}
+    after = {c.text: c for c in put(store, "a.md", "comes new", "stays here")}
+    assert set(after) == {"comes new", "stays here"}
+    assert after["stays here"].row == before["stays here"]
+    assert after["stays here"].start_line == 2, "it moved, and its lines with it"
+    assert store.lexical("away", 10, NO_FILTERS) == []
+    assert rows(store.lexical("new", 10, NO_FILTERS)) == [after["comes new"].row]
+
+
+def test_a_chunk_whose_words_stayed_but_whose_heading_did_not_is_put_anew(store: WholeStore) -> None:
+    under = chunk("a.md", "word", heading=("Head",))
+    plain = Chunk(under.id, "a.md", "memory", 1, 2, (), "Head\nword", under.content_hash)
+    document = Document("a.md", "memory", 1, 1, "")
+    store.put(document, "1", Facts(), [under])
+    store.put(document, "2", Facts(), [plain])
+    (back,) = store.chunks_of("a.md")
+    assert (back.heading, back.text) == ((), "Head\nword")
+    assert store.chunk_terms([back.row])[back.row].body == "head word"
+
+
+def test_fresh_makes_every_row_anew(store: WholeStore) -> None:
+    put(store, "a.md", "one", "two")
+    other = put(store, "b.md", "three")
+    document = Document("a.md", "memory", 1, 1, "")
+    store.put(document, "d", Facts(), [chunk("a.md", "one")], fresh=True)
+    assert [c.text for c in store.chunks_of("a.md")] == ["one"]
+    assert store.chunks_of("b.md") == other
+    assert len(store.lexical("one OR two OR three", 10, NO_FILTERS)) == 2
+
+
+def test_touch_changes_the_stat_and_nothing_else(store: WholeStore) -> None:
+    before = put(store, "a.md", "text")
+    generation = store.generation
+    store.touch([Document("a.md", "memory", 11, 12, "")])
+    known = store.documents()["a.md"]
+    assert (known.size, known.mtime_ns, known.digest) == (11, 12, "digest of ('text',)")
+    assert store.chunks_of("a.md") == before
+    assert store.generation == generation, "what is cached of the chunks still holds"
+
+
+def test_drop_takes_chunks_and_terms_along_and_minds_no_unknown_path(store: WholeStore) -> None:
+    put(store, "a.md", "apple")
+    put(store, "b.md", "apple")
+    store.drop(["a.md", "never there.md"])
+    assert list(store.documents()) == ["b.md"]
+    assert [c.path for c in store.chunks(rows(store.lexical("apple", 10, NO_FILTERS))).values()] == ["b.md"]
+    assert store.term_counts(["appl"]).chunks == 1
+
+
+def test_writes_join_one_transaction_and_vanish_with_it(store: WholeStore) -> None:
+    put(store, "kept.md", "kept")
+
+    def fail() -> None:
+        with store.writing():
+            put(store, "lost.md", "lost")
+            store.drop(["kept.md"])
+            raise KeyError("in the middle")
+
+    with pytest.raises(KeyError):
+        fail()
+    assert list(store.documents()) == ["kept.md"]
+    assert len(store.lexical("kept OR lost", 10, NO_FILTERS)) == 1
+
+
+def test_the_generation_grows_with_every_change_and_only_then(store: WholeStore) -> None:
+    seen = [store.generation]
+    put(store, "a.md", "text")
+    seen.append(store.generation)
+    store.put_vectors(MODEL, {"hash": unit(1, 0, 0, 0)})
+    seen.append(store.generation)
+    store.drop(["a.md"])
+    seen.append(store.generation)
+    assert seen == sorted(set(seen)), "each later one is greater"
+    store.set_meta("key", "value")
+    store.drop(["a.md"])
+    store.put_vectors(MODEL, {})
+    assert store.generation == seen[-1]
+
+
+def test_meta_values_are_remembered(store: WholeStore) -> None:
+    assert store.get_meta("analysis") is None
+    store.set_meta("analysis", "words-1")
+    store.set_meta("analysis", "words-2")
+    assert store.get_meta("analysis") == "words-2"
+
+
+def test_lexical_order_is_best_first_and_equal_scores_by_row(store: WholeStore) -> None:
+    (much,) = put(store, "a.md", "apple apple apple")
+    equal = [put(store, f"{name}.md", "apple pear plum fig")[0].row for name in "bcdef"]
+    put(store, "z.md", "cherry")
+    found = store.lexical("appl", 10, NO_FILTERS)
+    assert rows(found) == [much.row, *sorted(equal)]
+    assert [s.score for s in found] == sorted((s.score for s in found), reverse=True)
+    assert store.lexical("appl", 3, NO_FILTERS) == found[:3], "the limit cuts, it does not choose"
+
+
+def test_no_match_string_and_no_match_find_nothing(store: WholeStore) -> None:
+    put(store, "a.md", "apple")
+    assert store.lexical("", 10, NO_FILTERS) == []
+    assert store.lexical('"pear"', 10, NO_FILTERS) == []
+
+
+MARCH, APRIL = dt.date(2026, 3, 1), dt.date(2026, 4, 1)
+IN_MAY = int(dt.datetime(2026, 5, 5, 12).timestamp()) * 1_000_000_000  # noqa: DTZ001 - a day of this place
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (Filters(), {"memory/march.md", "memory/sub/april.md", "docs/undated.md"}),
+        (Filters(since=APRIL), {"memory/sub/april.md", "docs/undated.md"}),
+        (Filters(until=MARCH), {"memory/march.md"}),
+        (Filters(since=MARCH, until=APRIL), {"memory/march.md", "memory/sub/april.md"}),
+        (Filters(since=dt.date(2026, 5, 5), until=dt.date(2026, 5, 5)), {"docs/undated.md"}),
+        (Filters(source="extra"), {"docs/undated.md"}),
+        (Filters(path="memory"), {"memory/march.md", "memory/sub/april.md"}),
+        (Filters(path="./memory/"), {"memory/march.md", "memory/sub/april.md"}),
+        (Filters(path="memory/march.md"), {"memory/march.md"}),
+        (Filters(path="mem"), set()),
+        (Filters(path="**/april.md"), {"memory/sub/april.md"}),
+        (Filters(path="docs/*.md"), {"docs/undated.md"}),
+        (Filters(path="."), {"memory/march.md", "memory/sub/april.md", "docs/undated.md"}),
+        (Filters(path="memory", since=APRIL), {"memory/sub/april.md"}),
+    ],
+)
+def test_filters_hold_for_every_leg(store: WholeStore, filters: Filters, expected: set[str]) -> None:
+    put(store, "memory/march.md", "apple march", facts=Facts(date=MARCH))
+    put(store, "memory/sub/april.md", "apple april", facts=Facts(date=APRIL))
+    put(store, "docs/undated.md", "apple undated", source="extra", mtime_ns=IN_MAY)
+    every = [c for path in store.documents() for c in store.chunks_of(path)]
+    store.put_vectors(MODEL, {c.content_hash: unit(1, 0, 0, 0) for c in every})
+
+    def found(scored: list[Scored] | tuple[Scored, ...]) -> set[str]:
+        return {c.path for c in store.chunks(rows(scored)).values()}
+
+    assert found(store.lexical("appl", 10, filters)) == expected
+    assert found(store.nearest(MODEL, unit(1, 0, 0, 0), 10, filters).rows) == expected
+    by_name = store.by_name_or_date(["march", "april", "undated"], [], 10, filters)
+    assert found(by_name) == expected
+
+
+def test_filters_choose_before_the_limit_cuts(store: WholeStore) -> None:
+    for n in range(20):
+        put(store, f"memory/a{n:02}/standup.md", "apple apple apple", facts=Facts(date=MARCH))
+    put(store, "memory/wanted/standup.md", "apple once among many other words", facts=Facts(date=MARCH))
+    only = Filters(path="memory/wanted")
+    assert len(store.lexical("appl", 5, only)) == 1
+    assert len(store.by_name_or_date(["standup"], [], 5, only)) == 1
+    assert len(store.by_name_or_date([], [("2026-03-01", "2026-03-01")], 5, only)) == 1
+
+
+def test_a_path_filter_knows_names_in_either_unicode_form(store: WholeStore) -> None:
+    put(store, "memory/caf\u00e9.md", "apple")
+    assert len(store.lexical("appl", 5, Filters(path="memory/cafe\u0301.md"))) == 1
+
+
+def test_a_path_filter_may_name_a_folder_with_brackets(store: WholeStore) -> None:
+    put(store, "memory/[draft]/a.md", "apple")
+    assert len(store.lexical("appl", 5, Filters(path="memory/[draft]"))) == 1
+
+
+def random_units(count: int, seed: int, dim: int = 4) -> Vectors:
+    made = np.random.default_rng(seed).normal(size=(count, dim)).astype(np.float32)
+    return made / np.linalg.norm(made, axis=1, keepdims=True)  # type: ignore[no-any-return]
+
+
+def test_nearest_is_exact(store: WholeStore) -> None:
+    vectors = random_units(300, seed=1)
+    chunks = put(store, "a.md", *(f"text {n}" for n in range(300)))
+    store.put_vectors(MODEL, {c.content_hash: v for c, v in zip(chunks, vectors, strict=True)})
+    question = random_units(1, seed=2)[0]
+    found = store.nearest(MODEL, question, 25, NO_FILTERS)
+    oracle = vectors.astype(np.float64) @ question.astype(np.float64)
+    best = np.argsort(-oracle, kind="stable")[:25]
+    assert rows(found.rows) == [chunks[i].row for i in best]
+    assert [s.score for s in found.rows] == pytest.approx(oracle[best].tolist(), abs=2e-6)
+    assert (found.count, found.mean, found.deviation) == pytest.approx((300, oracle.mean(), oracle.std()), abs=1e-5)
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7, 50, 1000])
+def test_equal_cosines_are_ordered_by_row_at_every_limit(store: WholeStore, limit: int) -> None:
+    chunks = put(store, "a.md", *(f"text {n}" for n in range(60)))
+    store.put_vectors(MODEL, {c.content_hash: unit(1, 1, 1, n % 3) for n, c in enumerate(chunks)})
+    expected = sorted(range(60), key=lambda n: (n % 3, chunks[n].row))
+    found = rows(store.nearest(MODEL, unit(1, 1, 1, 0), limit, NO_FILTERS).rows)
+    assert found == [chunks[n].row for n in expected][:limit]
+
+
+def test_equal_vectors_have_equal_cosines_wherever_they_stand(store: WholeStore) -> None:
+    question, vector = random_units(2, seed=3, dim=384)
+    chunks = put(store, "a.md", *(f"text {n}" for n in range(61)))
+    store.put_vectors("model@384", {c.content_hash: vector for c in chunks})
+    found = store.nearest("model@384", question, 61, NO_FILTERS).rows
+    assert len({s.score for s in found}) == 1
+    assert set(store.cosines("model@384", question, rows(found)[40:43]).values()) == {found[0].score}
+
+
+def test_nearest_without_a_vector_is_empty(store: WholeStore) -> None:
+    put(store, "a.md", "text")
+    assert store.nearest(MODEL, unit(1, 0, 0, 0), 5, NO_FILTERS).rows == ()
+    assert store.cosines(MODEL, unit(1, 0, 0, 0), [1]) == {}
+
+
+def test_cosines_are_given_for_the_rows_that_have_a_vector(store: WholeStore) -> None:
+    first, second = put(store, "a.md", "one", "two")
+    store.put_vectors(MODEL, {first.content_hash: unit(3, 4, 0, 0)})
+    assert store.cosines(MODEL, unit(1, 0, 0, 0), [second.row, first.row, 999]) == {first.row: pytest.approx(0.6)}
+
+
+def test_vectors_belong_to_content_and_model(store: WholeStore) -> None:
+    (one,) = put(store, "a.md", "same words")
+    (two,) = put(store, "b.md", "same words")
+    store.put_vectors(MODEL, {one.content_hash: unit(1, 0, 0, 0)})
+    assert rows(store.nearest(MODEL, unit(1, 0, 0, 0), 5, NO_FILTERS).rows) == [one.row, two.row]
+    assert store.nearest("another@4", unit(1, 0, 0, 0), 5, NO_FILTERS).rows == ()
+    assert store.missing("another@4") == [two.row], "one row for a text that stands twice"
+
+
+def test_vectors_survive_a_move(store: WholeStore) -> None:
+    (before,) = put(store, "old/a.md", "words")
+    store.put_vectors(MODEL, {before.content_hash: unit(1, 0, 0, 0)})
+    store.drop(["old/a.md"])
+    assert store.nearest(MODEL, unit(1, 0, 0, 0), 5, NO_FILTERS).rows == ()
+    (after,) = put(store, "new/a.md", "words")
+    assert store.missing(MODEL) == []
+    assert rows(store.nearest(MODEL, unit(1, 0, 0, 0), 5, NO_FILTERS).rows) == [after.row]
+
+
+def test_missing_lists_the_newest_first_and_forgets_what_got_a_vector(store: WholeStore) -> None:
+    (one,) = put(store, "a.md", "one")
+    (two,) = put(store, "b.md", "two")
+    (three,) = put(store, "c.md", "three")
+    assert store.missing(MODEL) == [three.row, two.row, one.row]
+    store.put_vectors(MODEL, {two.content_hash: unit(1, 0, 0, 0)})
+    assert store.missing(MODEL) == [three.row, one.row]
+    assert store.coverage(MODEL) == (1, 3)
+    assert store.models() == [(MODEL, 4, 1)]
+
+
+def test_a_vector_put_twice_is_the_later_one(store: WholeStore) -> None:
+    (one,) = put(store, "a.md", "one")
+    store.put_vectors(MODEL, {one.content_hash: unit(1, 0, 0, 0)})
+    store.put_vectors(MODEL, {one.content_hash: unit(0, 1, 0, 0)})
+    assert store.cosines(MODEL, unit(0, 1, 0, 0), [one.row]) == {one.row: 1.0}
+
+
+def test_term_counts_say_in_how_many_chunks_a_term_stands(store: WholeStore) -> None:
+    put(store, "a.md", "apple apple pear", "apple")
+    put(store, "b.md", "plum")
+    counts = store.term_counts(["appl", "plum", "cherri", "appl"])
+    assert counts.found_in == {"appl": 2, "plum": 1, "cherri": 0}
+    assert counts.chunks == 3
+    assert counts.mean_length == pytest.approx((3 + 1 + 1) / 3)
+
+
+def test_term_counts_take_more_terms_than_a_statement_takes_values(store: WholeStore) -> None:
+    put(store, "a.md", "term2500")
+    assert sum(store.term_counts(f"term{n}" for n in range(3000)).found_in.values()) == 1
+
+
+def test_chunk_terms_are_by_field(store: WholeStore) -> None:
+    store.put(
+        Document("memory/deploys.md", "memory", 1, 1, ""), "d", Facts(),
+        [chunk("memory/deploys.md", "Running servers", heading=("Staging",))],
+    )  # fmt: skip
+    (one,) = store.chunks_of("memory/deploys.md")
+    fields = store.chunk_terms([one.row])[one.row]
+    assert (fields.head, fields.body, fields.exact) == ("stage deploy", "run server", "running servers")
+
+
+def test_documents_are_found_by_name_and_by_day(store: WholeStore) -> None:
+    (named,) = put(store, "memory/Standup.md", "x")
+    (dated,) = put(store, "memory/2026-03-01.md", "x", facts=Facts(date=MARCH))
+    (later,) = put(store, "memory/2026-04-01.md", "x", facts=Facts(date=APRIL))
+    found = store.by_name_or_date(["standup"], [("2026-03-01", "2026-03-04")], 10, NO_FILTERS)
+    assert found == [Scored(named.row, 2.0), Scored(dated.row, 0.5)]
+    both = store.by_name_or_date(["2026-03-01"], [("2026-03-01", "2026-04-30")], 10, NO_FILTERS)
+    assert rows(both) == [dated.row, later.row], "the file that is named stands above the days around it"
+    assert store.by_name_or_date([], [], 10, NO_FILTERS) == []
+
+
+def test_counts_say_what_there_is(store: WholeStore) -> None:
+    put(store, "a.md", "one", "two")
+    store.put_vectors(MODEL, {"hash": unit(1, 0, 0, 0)})
+    counts = store.counts()
+    assert (counts["documents"], counts["chunks"], counts["vectors"]) == (1, 2, 1)

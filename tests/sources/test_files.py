@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.sources.files import FileSource, decode
+from tests.conftest import Write
+
+
+def paths(root: Path, *extra: str) -> list[str]:
+    return [d.path for d in FileSource(root, extra_paths=extra).scan().documents]
+
+
+def reasons(root: Path, *extra: str, **options: Any) -> dict[str, str]:
+    return {s.path: s.reason for s in FileSource(root, extra_paths=extra, **options).scan().skipped}
+
+
+@pytest.mark.parametrize("name", ["MEMORY.md", "memory.md", "Memory.MD", "USER.md", "user.md"])
+def test_the_curated_files_are_found_in_any_case(root: Path, write: Write, name: str) -> None:
+    write(name, "a fact")
+    assert paths(root) == [name]
+
+
+def test_notes_are_the_markdown_files_below_memory_at_any_depth(root: Path, write: Write) -> None:
+    for path in ("memory/2026-02-10.md", "memory/a/b/deep.markdown", "memory/c.mdx"):
+        write(path, "x")
+    for path in ("README.md", "src/notes.md", "memory/picture.png", "memory/data.json"):
+        write(path, "x")
+    assert paths(root) == ["memory/2026-02-10.md", "memory/a/b/deep.markdown", "memory/c.mdx"]
+
+
+def test_a_document_carries_its_size_and_time_by_stat_alone(root: Path, write: Write) -> None:
+    place = write("memory/a.md", "four")
+    document = FileSource(root).scan().documents[0]
+    assert (document.size, document.mtime_ns, document.source) == (4, place.stat().st_mtime_ns, "memory")
+
+
+def test_extra_paths_are_files_folders_and_globs(root: Path, write: Write, tmp_path: Path) -> None:
+    for path in (
+        "docs/a.md",
+        "docs/deep/b.txt",
+        "one.org",
+        "wiki/x/c.md",
+        "wiki/x/d.log",
+        "wiki/x/e.png",
+        "other/f.md",
+    ):
+        write(path, "x")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "far.md").write_text("x")
+    assert paths(root, "docs", "one.org", "wiki/**/*.md", str(elsewhere)) == [
+        str(elsewhere / "far.md"),
+        "docs/a.md",
+        "docs/deep/b.txt",
+        "one.org",
+        "wiki/x/c.md",
+    ]
+    assert paths(root, "wiki/*/*.log") == ["wiki/x/d.log"], "a glob that names an ending gets it"
+    assert paths(root, "wiki/*") == ["wiki/x/c.md"], "a glob that names none gets text files"
+    assert {d.source for d in FileSource(root, extra_paths=["docs"]).scan().documents} == {"extra"}
+
+
+def test_an_extra_path_that_is_not_there_is_reported(root: Path) -> None:
+    assert reasons(root, "nowhere") == {"nowhere": "extra path: no such file or folder"}
+
+
+def test_a_file_named_twice_is_one_document(root: Path, write: Write) -> None:
+    write("memory/a.md", "x")
+    assert paths(root, "memory", "memory/a.md", "memory/*.md", "./memory/a.md") == ["memory/a.md"]
+    assert reasons(root, "memory", "./memory/a.md") == {}
+
+
+@pytest.mark.parametrize("folder", [".git", "node_modules", ".venv", "venv", "__pycache__", ".cache", "site-packages"])
+def test_machinery_is_never_searched(root: Path, write: Write, folder: str) -> None:
+    write(f"memory/{folder}/readme.md", "x")
+    write(f"docs/{folder}/readme.md", "x")
+    assert paths(root, "docs", "docs/**/*.md", "**/*.md") == []
+
+
+def test_a_virtual_environment_is_known_by_its_mark_not_by_its_name(root: Path, write: Write) -> None:
+    write("memory/py312/pyvenv.cfg", "home = /usr")
+    write("memory/py312/lib/notes.md", "x")
+    write("memory/env/staging.md", "x")
+    write("memory/vendor/acme.md", "x")
+    assert paths(root) == ["memory/env/staging.md", "memory/vendor/acme.md"]
+
+
+def test_ignore_files_speak_for_their_folder_and_below(root: Path, write: Write) -> None:
+    write("memory/.gitignore", "drafts/\n*.tmp.md\n!keep.tmp.md\n")
+    write("memory/sub/.recollectignore", "secret.md\n")
+    for path in ("a.md", "b.tmp.md", "keep.tmp.md", "drafts/c.md", "sub/secret.md", "sub/open.md", "secret.md"):
+        write(f"memory/{path}", "x")
+    assert paths(root) == ["memory/a.md", "memory/keep.tmp.md", "memory/secret.md", "memory/sub/open.md"]
+
+
+def test_globs_obey_the_ignore_rules(root: Path, write: Write) -> None:
+    write(".gitignore", "build/\n")
+    write("build/out.md", "x")
+    write("docs/in.md", "x")
+    assert paths(root, "**/*.md") == ["docs/in.md"]
+
+
+def test_our_own_ignore_file_is_asked_before_gits(root: Path, write: Write) -> None:
+    write("memory/.gitignore", "*.md\n")
+    write("memory/.recollectignore", "!wanted.md\n")
+    write("memory/wanted.md", "x")
+    write("memory/other.md", "x")
+    assert paths(root) == ["memory/wanted.md"]
+
+
+@pytest.mark.parametrize("rule", ["memory/", "/memory", "memory/*", "memory/**"])
+def test_memory_kept_out_of_git_is_still_searched(root: Path, write: Write, rule: str) -> None:
+    write(".gitignore", f"{rule}\nMEMORY.md\n")
+    write("MEMORY.md", "x")
+    write("memory/a.md", "x")
+    assert paths(root) == ["MEMORY.md", "memory/a.md"]
+
+
+def test_what_our_own_ignore_file_names_stays_out_even_when_git_ignores_memory_whole(root: Path, write: Write) -> None:
+    write(".gitignore", "memory/\n")
+    write(".recollectignore", "memory/secret.md\nUSER.md\n")
+    for path in ("memory/secret.md", "memory/open.md", "USER.md"):
+        write(path, "x")
+    assert paths(root) == ["memory/open.md"]
+
+
+def test_our_own_ignore_file_can_close_memory_whole(root: Path, write: Write) -> None:
+    write(".recollectignore", "memory/\n")
+    write("memory/a.md", "x")
+    assert paths(root) == []
+
+
+def test_links_inside_the_workspace_are_followed_and_loops_end(root: Path, write: Write) -> None:
+    write("memory/real/a.md", "x")
+    (root / "memory/loop").symlink_to(root / "memory")
+    (root / "memory/link.md").symlink_to(root / "memory/real/a.md")
+    assert paths(root) == ["memory/link.md", "memory/real/a.md"]
+
+
+def test_links_that_leave_the_workspace_are_not_followed(root: Path, write: Write, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text("x")
+    write("memory/a.md", "x")
+    (root / "memory/out").symlink_to(outside)
+    (root / "memory/out.md").symlink_to(outside / "secret.md")
+    (root / "USER.md").symlink_to(outside / "secret.md")
+    (root / "docs").symlink_to(outside)
+    leaves = "symbolic link that leaves the workspace"
+    assert paths(root, "docs", "docs/secret.md", "docs/*.md") == ["memory/a.md"]
+    assert reasons(root, "docs") == dict.fromkeys(["USER.md", "docs", "memory/out", "memory/out.md"], leaves)
+
+
+def test_a_memory_folder_that_is_a_link_out_of_the_workspace_is_not_followed(
+    root: Path, write: Write, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text("x")
+    (root / "memory").symlink_to(outside)
+    assert paths(root) == []
+    assert list(reasons(root)) == ["memory"]
+
+
+def test_a_folder_outside_that_the_user_names_may_hold_links_within_itself(
+    root: Path, write: Write, tmp_path: Path
+) -> None:
+    wiki = tmp_path / "wiki"
+    (wiki / "a").mkdir(parents=True)
+    (wiki / "a" / "x.md").write_text("x")
+    (wiki / "b.md").symlink_to(wiki / "a" / "x.md")
+    (wiki / "passwd.md").symlink_to("/etc/passwd")
+    assert [Path(p).name for p in paths(root, str(wiki))] == ["x.md", "b.md"]
+    assert list(reasons(root, str(wiki))) == [str(wiki / "passwd.md")]
+
+
+def test_a_link_to_nothing_is_reported(root: Path, write: Write) -> None:
+    write("memory/a.md", "x")
+    (root / "memory/gone.md").symlink_to(root / "memory/missing.md")
+    assert reasons(root) == {"memory/gone.md": "cannot be read: No such file or directory"}
+
+
+def test_names_are_known_in_one_unicode_form(root: Path, write: Write) -> None:
+    write("memory/" + unicodedata.normalize("NFD", "café.md"), "x")
+    assert paths(root) == ["memory/" + unicodedata.normalize("NFC", "café.md")]
+
+
+def test_two_files_with_one_name_in_two_unicode_forms_are_told_apart(root: Path, write: Write) -> None:
+    write("memory/" + unicodedata.normalize("NFD", "café.md"), "first")
+    write("memory/" + unicodedata.normalize("NFC", "café.md"), "second")
+    assert len(paths(root)) == 1
+    assert reasons(root) == {"memory/café.md": "another file has the same name in another Unicode form"}
+
+
+def test_a_name_that_is_no_text_does_no_harm(root: Path, write: Write) -> None:
+    write("memory/a.md", "x")
+    with open(os.fsencode(root) + b"/memory/\xff.md", "wb") as file:
+        file.write(b"x")
+    assert paths(root) == ["memory/?.md", "memory/a.md"]
+
+
+def test_a_file_over_the_limit_is_passed_over_with_the_setting_that_says_so(root: Path, write: Write) -> None:
+    write("memory/big.md", "x" * 1001)
+    write("memory/fits.md", "x" * 1000)
+    source = FileSource(root, max_file_bytes=1000)
+    assert [d.path for d in source.scan().documents] == ["memory/fits.md"]
+    assert reasons(root, max_file_bytes=1000) == {"memory/big.md": "larger than 1,000 bytes (max_file_bytes)"}
+
+
+def test_a_pipe_is_no_note(root: Path, write: Write) -> None:
+    write("memory/a.md", "x")
+    os.mkfifo(root / "memory/pipe.md")
+    assert paths(root) == ["memory/a.md"]
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"plain", "plain"),
+        ("naïve".encode(), "naïve"),
+        (b"\xef\xbb\xbfmarked", "marked"),
+        ("wide ü".encode("utf-16"), "wide ü"),
+        (b"", ""),
+    ],
+)
+def test_text_is_utf8_or_marked_utf16(data: bytes, text: str) -> None:
+    assert decode(data) == text
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"PNG\0\0", "a binary file"),
+        ("wider".encode("utf-32"), "a binary file"),
+        (b"caf\xe9", r"not UTF-8 text \(byte 3\)"),
+        (b"\xff\xfe\x00\xd8", "not valid UTF-16 text"),
+    ],
+)
+def test_what_is_no_text_is_refused_with_the_reason(data: bytes, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        decode(data)
+
+
+def deny(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """A folder that cannot be listed; the tests may run as root, whom no permission stops."""
+    real = os.scandir
+
+    @contextmanager
+    def scandir(path: str) -> Iterator[Any]:
+        if Path(path) == folder:
+            raise PermissionError(13, "Permission denied", path)
+        with real(path) as found:
+            yield found
+
+    monkeypatch.setattr(os, "scandir", scandir)
+
+
+def test_an_unreadable_folder_is_reported_and_makes_the_scan_incomplete(
+    root: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("memory/a.md", "x")
+    write("memory/closed/b.md", "x")
+    deny(monkeypatch, root / "memory/closed")
+    scanned = FileSource(root).scan()
+    assert [d.path for d in scanned.documents] == ["memory/a.md"]
+    assert [(s.path, s.reason) for s in scanned.skipped] == [
+        ("memory/closed", "folder cannot be read: Permission denied")
+    ]
+    assert not scanned.complete
+
+
+def test_a_scan_past_its_deadline_stops_and_says_so(root: Path, write: Write) -> None:
+    write("memory/a.md", "x")
+    assert not FileSource(root).scan(deadline=0.0).complete

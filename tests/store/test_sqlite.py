@@ -1,0 +1,352 @@
+from __future__ import annotations
+
+import datetime as dt
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+import pytest
+
+from recollect.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
+from recollect.store import sqlite as module
+from recollect.store.schema import APPLICATION_ID, MIGRATIONS
+from recollect.store.sqlite import SqliteStore, on_network
+from recollect.types import Chunk, Document, Facts, Filters
+
+
+def fill(store: SqliteStore, count: int = 1, *, words: str = "apple") -> None:
+    for n in range(count):
+        path = f"memory/{n}.md"
+        one = Chunk(f"id{n}", path, "memory", 1, 1, (), f"{words} {n}", f"hash{n}")
+        store.put(Document(path, "memory", 1, 1, ""), f"{n}", Facts(), [one])
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "index.sqlite"
+
+
+def test_a_new_file_has_every_migration_and_says_whose_it_is(file: Path) -> None:
+    SqliteStore(file).close()
+    db = sqlite3.connect(file)
+    assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+    assert db.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
+    db.close()
+
+
+def test_migrations_run_from_where_a_file_stands(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SqliteStore(file)
+    fill(store)
+    store.close()
+    monkeypatch.setattr(module, "MIGRATIONS", (*MIGRATIONS, "ALTER TABLE chunks ADD COLUMN colour TEXT"))
+    store = SqliteStore(file)
+    assert len(store.lexical("appl", 5, Filters())) == 1, "what was there is still there"
+    store.close()
+    db = sqlite3.connect(file)
+    assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS) + 1,)
+    assert db.execute("SELECT colour FROM chunks").fetchall() == [(None,)]
+    db.close()
+
+
+def test_a_migration_that_fails_leaves_the_file_at_its_version(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    SqliteStore(file).close()
+    monkeypatch.setattr(module, "MIGRATIONS", (*MIGRATIONS, "CREATE TABLE half (a); ALTER TABLE nowhere ADD COLUMN b"))
+    with pytest.raises(StoreError):
+        SqliteStore(file)
+    db = sqlite3.connect(file)
+    assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+    assert db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
+    db.close()
+
+
+def test_only_the_owner_may_read_the_index(file: Path) -> None:
+    store = SqliteStore(file)
+    fill(store)
+    modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in file.parent.glob("index.sqlite*")}
+    store.close()
+    assert modes == dict.fromkeys(["index.sqlite", "index.sqlite-shm", "index.sqlite-wal"], 0o600)
+
+
+def test_readers_and_the_writer_go_together_through_a_wal_with_a_busy_timeout(file: Path) -> None:
+    store = SqliteStore(file)
+    assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert store._db.execute("PRAGMA busy_timeout").fetchone() == (module.BUSY_TIMEOUT_MS,)
+    store.close()
+
+
+def test_the_stock_sqlite3_module_reads_chunks_and_searches_terms(file: Path) -> None:
+    store = SqliteStore(file)
+    fill(store, 3)
+    store.close()
+    db = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
+    assert db.execute("SELECT count(*) FROM chunks").fetchone() == (3,)
+    assert db.execute(
+        "SELECT c.text FROM terms JOIN chunks c ON c.row = terms.rowid WHERE terms MATCH 'appl AND 2'"
+    ).fetchall() == [("apple 2",)]
+    db.close()
+
+
+def test_a_newer_index_is_left_alone(file: Path) -> None:
+    SqliteStore(file).close()
+    db = sqlite3.connect(file)
+    db.execute("PRAGMA journal_mode = delete")
+    db.execute("PRAGMA user_version = 999")
+    db.close()
+    before = file.read_bytes()
+    with pytest.raises(StoreVersionError, match="newer recollect") as caught:
+        SqliteStore(file)
+    assert "upgrade" in caught.value.hint
+    assert file.read_bytes() == before
+    assert [p.name for p in file.parent.iterdir()] == ["index.sqlite"]
+
+
+@pytest.mark.parametrize("script", ["CREATE TABLE theirs (a)", "CREATE TABLE theirs (a); PRAGMA user_version = 7"])
+def test_the_database_of_another_program_is_left_alone(file: Path, script: str) -> None:
+    db = sqlite3.connect(file)
+    db.executescript(script)
+    db.close()
+    with pytest.raises(StoreError, match="another program") as caught:
+        SqliteStore(file)
+    assert not isinstance(caught.value, StoreDamagedError | StoreVersionError), "it must not be set aside"
+    assert "index.path" in caught.value.hint
+
+
+def test_a_file_that_is_no_database_is_damage(file: Path) -> None:
+    file.write_bytes(b"this is no database at all" * 100)
+    with pytest.raises(StoreDamagedError):
+        SqliteStore(file)
+
+
+def test_a_missing_table_is_damage_but_a_bad_question_is_not(file: Path) -> None:
+    store = SqliteStore(file)
+    fill(store)
+    with pytest.raises(StoreError, match="did not understand") as caught:
+        store.lexical('"unterminated', 5, Filters())
+    assert not isinstance(caught.value, StoreDamagedError)
+    store._db.execute("DROP TABLE documents")
+    with pytest.raises(StoreDamagedError, match="lacks a part"):
+        store.documents()
+    store.close()
+
+
+def test_check_finds_broken_vectors(file: Path) -> None:
+    store = SqliteStore(file)
+    fill(store)
+    store.put_vectors("m", {"hash0": np.ones(4, dtype=np.float32)})
+    store.check()
+    store._db.execute("UPDATE vectors SET vector = x'00'")
+    with pytest.raises(StoreDamagedError, match="broken vectors"):
+        store.check()
+    store.close()
+
+
+def test_a_full_disk_is_said_and_nothing_is_half_written(file: Path) -> None:
+    store = SqliteStore(file)
+    fill(store, 2)
+    pages = store._db.execute("PRAGMA page_count").fetchall()[0][0]
+    store._db.execute(f"PRAGMA max_page_count = {pages}").fetchall()
+    with pytest.raises(StoreError, match="disk is full") as caught:
+        fill(store, 200, words="a much longer text " * 50)
+    assert "free some space" in caught.value.hint
+    store._db.execute("PRAGMA max_page_count = 1000000").fetchall()
+    store.check()
+    assert all(len(store.chunks_of(path)) == 1 for path in store.documents()), "whole documents only"
+    fill(store, 200)
+    assert store.counts()["chunks"] == 200, "once there is space, it goes on"
+    store.close()
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="No such file") as caught:
+        SqliteStore(tmp_path / "nowhere" / "index.sqlite")
+    assert "index.path" in caught.value.hint
+
+
+def test_a_model_that_changed_its_dimensions_under_its_name_is_refused(file: Path) -> None:
+    store = SqliteStore(file)
+    fill(store)
+    store.put_vectors("m", {"hash0": np.ones(4, dtype=np.float32)})
+    with pytest.raises(StoreError, match="5 dimensions, the index has 4"):
+        store.put_vectors("m", {"hash0": np.ones(5, dtype=np.float32)})
+    with pytest.raises(StoreError, match="5 dimensions, the index 4"):
+        store.nearest("m", np.ones(5, dtype=np.float32), 3, Filters())
+    store.close()
+
+
+@pytest.fixture
+def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fourteen hours before Greenwich, where a new day begins first."""
+    monkeypatch.setenv("TZ", "XXX-14")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("far_east")
+def test_an_undated_file_counts_by_the_local_day_of_its_last_change() -> None:
+    store = SqliteStore(None)
+    early = dt.datetime(2026, 5, 5, 0, 30)  # noqa: DTZ001 - half past midnight here is the day before in Greenwich
+    one = Chunk("id", "a.md", "memory", 1, 1, (), "apple", "hash")
+    store.put(Document("a.md", "memory", 1, int(early.timestamp()) * 10**9, ""), "d", Facts(), [one])
+    assert len(store.lexical("appl", 5, Filters(since=early.date(), until=early.date()))) == 1
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from recollect.store.sqlite import SqliteStore
+from recollect.types import Chunk, Document, Facts
+store = SqliteStore(Path(sys.argv[1]))
+for n in range(int(sys.argv[3])):
+    path = f"{sys.argv[2]}/{n}.md"
+    one = Chunk(path, path, "memory", 1, 1, (), "apple", path)
+    store.put(Document(path, "memory", 1, 1, ""), "d", Facts(), [one])
+store.close()
+"""
+
+
+def test_two_processes_write_one_after_the_other(file: Path) -> None:
+    SqliteStore(file).close()
+    command = [sys.executable, "-c", WRITER, str(file)]
+    both = [subprocess.Popen([*command, name, "60"]) for name in ("a", "b")]
+    assert [p.wait(timeout=30) for p in both] == [0, 0]
+    store = SqliteStore(file)
+    assert store.counts()["chunks"] == 120
+    assert store.generation == 120
+    store.check()
+    store.close()
+
+
+def test_a_transaction_holds_the_write_lock_from_its_first_moment(file: Path) -> None:
+    store, other = SqliteStore(file), apsw.Connection(str(file))
+    with store.writing(), pytest.raises(apsw.BusyError):
+        other.execute("BEGIN IMMEDIATE")
+    other.execute("BEGIN IMMEDIATE; ROLLBACK")
+    other.close()
+    store.close()
+
+
+def test_a_writer_that_never_lets_go_is_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BUSY_TIMEOUT_MS", 20)
+    store = SqliteStore(file)
+    other = apsw.Connection(str(file))
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreBusyError, match="another process"):
+        fill(store)
+    other.close()
+    fill(store)
+    store.close()
+
+
+def test_a_change_by_another_connection_is_seen(file: Path) -> None:
+    one, other = SqliteStore(file), SqliteStore(file)
+    assert one.missing("m") == []
+    assert one.nearest("m", np.ones(1, dtype=np.float32), 5, Filters()).rows == ()
+    fill(other)
+    other.put_vectors("m", {"hash0": np.ones(1, dtype=np.float32)})
+    assert len(one.lexical("appl", 5, Filters())) == 1
+    assert len(one.nearest("m", np.ones(1, dtype=np.float32), 5, Filters()).rows) == 1
+    one.close()
+    other.close()
+
+
+def test_threads_read_while_one_writes(file: Path) -> None:
+    store = SqliteStore(file)
+    fill(store)
+    done = threading.Event()
+
+    def read() -> int:
+        least = 1
+        while not done.is_set():
+            found = len(store.lexical("appl", 1000, Filters()))
+            assert found >= least, "a committed note never vanishes"
+            least = found
+        return least
+
+    with ThreadPoolExecutor(4) as pool:
+        readers = [pool.submit(read) for _ in range(3)]
+        fill(store, 150)
+        done.set()
+        assert all(r.result(timeout=20) >= 1 for r in readers)
+    store.close()
+
+
+def test_a_thread_that_ends_takes_its_connection_along(file: Path) -> None:
+    store = SqliteStore(file)
+    for _ in range(5):
+        thread = threading.Thread(target=store.documents)
+        thread.start()
+        thread.join()
+    assert len(store._readers) == 0
+    store.close()
+
+
+def test_a_closed_store_says_so(file: Path) -> None:
+    store = SqliteStore(file)
+    store.documents()
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.documents()
+    with pytest.raises(StoreError, match="closed"):
+        fill(store)
+
+
+def test_an_index_on_read_only_media_can_be_searched(file: Path) -> None:
+    store = SqliteStore(file)
+    fill(store)
+    store.close()
+    reader = SqliteStore(file, read_only=True)
+    assert len(reader.lexical("appl", 5, Filters())) == 1
+    with pytest.raises(StoreError, match="cannot be written"):
+        fill(reader)
+    reader.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "expected"),
+    [
+        ("ext4", "/", False),
+        ("nfs4", "/", True),
+        ("nfs4", "/somewhere/else", False),
+        ("cifs", "SHARE", True),
+        ("fuse.sshfs", "/", True),
+        ("tmpfs", "/", False),
+    ],
+)
+def test_network_file_systems_are_known_by_their_mount(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, place: str, expected: bool
+) -> None:
+    folder = tmp_path / "a share"
+    folder.mkdir()
+    mount = place.replace("SHARE", str(folder).replace(" ", "\\040"))
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"proc /proc proc rw 0 0\nx / ext4 rw 0 0\nhost:/x {mount} {kind} rw 0 0\n")
+    monkeypatch.setattr(module, "MOUNTS", mounts)
+    assert on_network(folder) is expected
+
+
+def test_without_a_list_of_mounts_nothing_is_on_the_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOUNTS", tmp_path / "none")
+    assert not on_network(tmp_path)
+
+
+def test_on_the_network_a_rollback_journal_is_used(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def everywhere(_path: Path) -> bool:
+        return True
+
+    monkeypatch.setattr(module, "on_network", everywhere)
+    store: Any = SqliteStore(file)
+    assert store._db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    fill(store)
+    assert len(store.lexical("appl", 5, Filters())) == 1
+    store.close()

@@ -1,0 +1,112 @@
+"""The installed command in a process of its own: what is loaded, what goes down a pipe, how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recollect import __version__
+from tests.conftest import Write
+
+CLI = [sys.executable, "-m", "recollect.surfaces.cli"]
+
+
+@pytest.fixture(autouse=True)
+def workspace(root: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("MEMORY.md", "- Mira owns the billing service, née Größe 日本.\n")
+    write("memory/2026-02-10.md", "# Standup\n\nThe staging port moved to 8443.\n")
+    monkeypatch.setenv("RECOLLECT_EMBED_MODEL", "hashed")
+    monkeypatch.setenv("RECOLLECT_WORKSPACE", str(root))
+
+
+def recollect(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([*CLI, *arguments], input=stdin, capture_output=True, timeout=30, check=False)
+
+
+def test_version_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from recollect.surfaces.cli import main; sys.argv = ['recollect', '--version']; main();"
+        "print(*sorted({'click', 'apsw', 'numpy', 'onnxruntime', 'Stemmer', 'pathspec'} & set(sys.modules)))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True).stdout
+    assert out == f"recollect {__version__}\n\n"
+
+
+def test_a_keyword_search_needs_neither_numpy_nor_a_model() -> None:
+    code = (
+        "import sys; from recollect.surfaces.commands import run; run(['search', 'port', '--model', 'none', '--json']);"
+        "print(*sorted({'numpy', 'onnxruntime'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert json.loads(done.stdout)["mode"] == "lexical"
+    assert done.stderr == "\n"
+
+
+def test_two_searches_print_the_same_bytes_but_for_the_time() -> None:
+    recollect("index")
+    first, second = (recollect("search", "billing größe", "--json", "--now", "2026-06-01") for _ in range(2))
+    assert first.returncode == 0
+    one, two = (done.stdout.splitlines() for done in (first, second))
+    assert [line for line in one if b"took_ms" not in line] == [line for line in two if b"took_ms" not in line]
+    assert len([line for line in one if b"took_ms" in line]) == 1
+
+
+def test_json_is_utf8_whatever_the_locale(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    done = recollect("search", "billing", "--json")
+    assert "Größe 日本" in done.stdout.decode("utf-8")
+    assert json.loads(done.stdout)["results"]
+
+
+def test_text_for_people_survives_a_terminal_without_unicode(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    done = recollect("billing")
+    assert done.returncode == 0
+    assert b"billing service" in done.stdout
+    assert b"Traceback" not in done.stderr
+
+
+def test_stdin_takes_a_question_with_any_bytes() -> None:
+    done = recollect("-", "--json", stdin=b"staging \xff\x00 port\n")
+    assert json.loads(done.stdout)["results"][0]["path"] == "memory/2026-02-10.md"
+
+
+def test_a_reader_that_goes_away_is_no_failure() -> None:
+    process = subprocess.Popen([*CLI, "config"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    err = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=30) == 0
+    assert err == b""
+
+
+def test_ctrl_c_exits_130() -> None:
+    process = subprocess.Popen(
+        [*CLI, "search", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    wanted = Path(os.environ["RECOLLECT_WORKSPACE"]) / ".recollect" / "index.sqlite"
+    while not wanted.exists() and process.poll() is None:
+        pass
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert out == b""
+    assert err.strip().endswith(b"interrupted")
+    assert b"Traceback" not in err
+
+
+def test_a_wrong_option_exits_2_and_a_broken_index_path_1(tmp_path: Path) -> None:
+    assert recollect("search", "--nonsense").returncode == 2
+    (tmp_path / "file").write_text("")
+    done = recollect("search", "port", "--index", str(tmp_path / "file" / "index.sqlite"))
+    assert done.returncode == 1
+    assert b"index.path" in done.stderr

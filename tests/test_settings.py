@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.errors import SettingsError
+from recollect.settings import Settings, cache_folder, data_folder, env_name, load, user_file
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    return {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+
+
+def user(env: dict[str, str], text: str) -> Path:
+    file = user_file(env)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def own(root: Path, text: str) -> Path:
+    file = root / "recollect.toml"
+    file.write_text(text)
+    return file
+
+
+def origin(settings: Settings, key: str) -> tuple[Any, str]:
+    return next((value, origin) for name, value, origin, _ in settings.items() if name == key)
+
+
+def test_without_a_word_the_defaults_hold(root: Path, env: dict[str, str]) -> None:
+    settings = load(root, env=env)
+    assert settings == Settings()
+    assert {origin for _, _, origin, _ in settings.items()} == {"default"}
+
+
+def test_each_layer_wins_over_those_before_it_and_its_name_is_kept(root: Path, env: dict[str, str]) -> None:
+    key = "search.limit"
+    assert origin(load(root, env=env), key) == (6, "default")
+    by_user = user(env, "[search]\nlimit = 7")
+    assert origin(load(root, env=env), key) == (7, str(by_user))
+    by_workspace = own(root, "[search]\nlimit = 8")
+    assert origin(load(root, env=env), key) == (8, str(by_workspace))
+    env["RECOLLECT_SEARCH_LIMIT"] = "9"
+    assert origin(load(root, env=env), key) == (9, "RECOLLECT_SEARCH_LIMIT")
+    assert origin(load(root, env=env, flags={key: 10}), key) == (10, "flag")
+
+
+def test_layers_mix_key_by_key(root: Path, env: dict[str, str]) -> None:
+    user(env, '[search]\nlimit = 7\nprofile = "rrf"')
+    own(root, "max_file_bytes = 1000\n[search]\nlimit = 8")
+    settings = load(root, env={**env, "RECOLLECT_EMBED_MODEL": "none"})
+    assert (settings.search.limit, settings.search.profile, settings.max_file_bytes) == (8, "rrf", 1000)
+    assert settings.embed.model == "none"
+
+
+def test_every_setting_has_its_variable_and_says_what_it_is_for() -> None:
+    names = {key: env_name(key) for key, *_ in Settings().items()}
+    assert names["embed.model"] == "RECOLLECT_EMBED_MODEL"
+    assert names["extra_paths"] == "RECOLLECT_EXTRA_PATHS"
+    assert len(set(names.values())) == len(names)
+    assert all(doc for *_, doc in Settings().items())
+
+
+def test_variables_are_read_as_the_type_of_their_setting(root: Path, env: dict[str, str]) -> None:
+    env |= {
+        "RECOLLECT_EXTRA_PATHS": "docs:/etc/notes: ",
+        "RECOLLECT_EMBED_BUDGET_S": "0.5",
+        "RECOLLECT_SOURCES": "memory",
+    }
+    settings = load(root, env=env)
+    assert settings.extra_paths == ("docs", "/etc/notes")
+    assert settings.embed.budget_s == 0.5
+    assert settings.sources == ("memory",)
+
+
+def test_a_workspace_file_may_not_say_where_the_index_is(root: Path, env: dict[str, str]) -> None:
+    own(root, '[index]\npath = "/data/elsewhere.sqlite"')
+    with pytest.raises(SettingsError, match=r"may not set index\.path") as caught:
+        load(root, env=env)
+    assert "RECOLLECT_INDEX_PATH" in caught.value.hint
+    (root / "recollect.toml").unlink()
+    user(env, '[index]\npath = "/data/elsewhere.sqlite"')
+    assert load(root, env=env).index.path == "/data/elsewhere.sqlite"
+
+
+@pytest.mark.parametrize(
+    "value",
+    ['["/etc"]', '["../other"]', '["docs/../../x"]', '["~/notes"]', '[" /etc"]', '"docs:/etc"', '["docs", "/etc"]'],
+)
+def test_a_workspace_file_may_only_name_paths_inside_the_workspace(root: Path, env: dict[str, str], value: str) -> None:
+    own(root, f"extra_paths = {value}")
+    with pytest.raises(SettingsError, match="inside the workspace") as caught:
+        load(root, env=env)
+    assert "your own settings file" in caught.value.hint
+
+
+def test_a_workspace_file_may_name_paths_inside_the_workspace(root: Path, env: dict[str, str]) -> None:
+    own(root, 'extra_paths = ["docs", "notes/**/*.md"]')
+    assert load(root, env=env).extra_paths == ("docs", "notes/**/*.md")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('[search]\nlimit = "many"', "a whole number"),
+        ("[search]\nlimit = 2.5", "a whole number"),
+        ("[search]\nlimit = true", "a whole number"),
+        ('[embed]\nbudget_s = "soon"', "a number"),
+        ("[embed]\nmodel = 3", "a text"),
+        ("extra_paths = [1]", "a list of texts"),
+        ("extra_paths = 1", "a list of texts"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_refused_with_the_right_one(
+    root: Path, env: dict[str, str], text: str, wanted: str
+) -> None:
+    file = own(root, text)
+    with pytest.raises(SettingsError, match=f"must be {wanted}, not") as caught:
+        load(root, env=env)
+    assert str(file) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("[search]\nlimt = 3", "did you mean search.limit?"),
+        ("[serch]\nlimit = 3", "did you mean search.limit?"),
+        ("[embed]\nmodle = 'x'", "did you mean embed.model?"),
+        ("colour = 'red'", "recollect config lists all settings"),
+    ],
+)
+def test_an_unknown_key_is_refused_with_the_nearest_one(root: Path, env: dict[str, str], text: str, hint: str) -> None:
+    own(root, text)
+    with pytest.raises(SettingsError, match="no setting is called") as caught:
+        load(root, env=env)
+    assert caught.value.hint == hint
+
+
+def test_an_unknown_flag_is_refused_too(root: Path, env: dict[str, str]) -> None:
+    with pytest.raises(SettingsError, match=r"no setting is called 'search\.limmit'"):
+        load(root, env=env, flags={"search.limmit": 3})
+
+
+@pytest.mark.parametrize("data", [b"[search", b"\xff\xfe", b"limit = = 3"])
+def test_a_file_that_is_no_toml_is_named(root: Path, env: dict[str, str], data: bytes) -> None:
+    (root / "recollect.toml").write_bytes(data)
+    with pytest.raises(SettingsError, match=r"recollect\.toml is not valid TOML"):
+        load(root, env=env)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"chunk.tokens": 10}, "at least 40"),
+        ({"chunk.overlap": 200}, "less than half"),
+        ({"search.limit": 0}, "at least 1"),
+        ({"sources": ["mail"]}, "memory"),
+    ],
+)
+def test_values_that_make_no_sense_are_refused(
+    root: Path, env: dict[str, str], flags: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(root, env=env, flags=flags)
+    assert words in caught.value.hint
+
+
+def test_folders_follow_the_xdg_variables(tmp_path: Path) -> None:
+    env = {"XDG_DATA_HOME": "/d", "XDG_CACHE_HOME": "/c", "XDG_CONFIG_HOME": "/s"}
+    assert [str(f) for f in (data_folder(env), cache_folder(env), user_file(env))] == [
+        "/d/recollect",
+        "/c/recollect",
+        "/s/recollect/config.toml",
+    ]
+    assert data_folder({}) == Path("~/.local/share/recollect").expanduser()

@@ -1,0 +1,246 @@
+"""The analyser: what the index stores for a text and what a question asks for."""
+
+from __future__ import annotations
+
+import apsw
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recollect.store.schema import MIGRATIONS
+from recollect.text.words import (
+    STOP_WORDS,
+    Terms,
+    clean,
+    count_tokens,
+    fold,
+    index_terms,
+    is_unspaced,
+    places,
+    query_terms,
+    term_set,
+)
+
+JAPANESE = "東京都庁の展望台は夜景が綺麗です"
+
+
+def terms(text: str) -> list[str]:
+    return index_terms(text)[0].split()
+
+
+def exact(text: str) -> list[str]:
+    return index_terms(text)[1].split()
+
+
+def table(*texts: str) -> apsw.Connection:
+    """A real FTS5 table of the store's schema that holds the terms of some texts."""
+    db = apsw.Connection(":memory:")
+    for statement in MIGRATIONS:
+        db.execute(statement)
+    for text in texts:
+        db.execute("INSERT INTO terms (head, body, exact) VALUES ('', ?, ?)", index_terms(text))
+    return db
+
+
+def phrase(asked: Terms) -> str:
+    """The strictest query that a run of an unspaced script makes: its character or all its bigrams in a row."""
+    if asked.prefixes:
+        return f'body : "{asked.prefixes[0]}"*'
+    grams = [w for w in asked.words if len(w) == 2]
+    return f'body : "{" ".join(grams)}"'
+
+
+def matches(db: apsw.Connection, match: str) -> bool:
+    return bool(db.execute("SELECT 1 FROM terms WHERE terms MATCH ?", (match,)).fetchall())
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("DEPLOY", "deploy"),
+        ("Straße", "STRASSE"),
+        ("ΟΔΟΣ", "οδος"),
+        ("ПРИВЕТ", "привет"),
+        ("Ｆｕｌｌ", "full"),
+        ("ﬁle", "file"),
+        ("ｶﾞｷﾞ", "ガギ"),
+        ("café", "cafe"),
+        ("e\u0301clair", "éclair"),
+        ("İstanbul", "istanbul"),
+        ("user’s", "user's"),
+    ],
+)
+def test_case_width_and_latin_accents_do_not_matter(one: str, other: str) -> None:
+    assert terms(one) == terms(other)
+
+
+def test_marks_outside_latin_carry_meaning() -> None:
+    assert fold("й") != fold("и")
+    assert terms("が") != terms("か")
+
+
+def test_english_words_meet_at_their_stem_and_keep_their_exact_form() -> None:
+    assert terms("deploying") == terms("deployed") == ["deploy"]
+    assert exact("deploying deployed") == ["deploying", "deployed"]
+    assert exact("deploy") == []
+    assert query_terms("deploying").exact == ("deploying",)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("parseConfig", {"parseconfig", "config"}),
+        ("HTTPServer", {"httpserver", "http", "server"}),
+        ("snake_case_name", {"snake_case_name", "snake", "case", "name"}),
+        ("v2.3.1", {"v2.3.1", "2.3.1"}),
+        ("E0308", {"e0308", "0308"}),
+        ("src/app/main.py", {"src/app/main.py", "src", "app", "main", "py"}),
+        ("me@example.com", {"me@example.com", "com"}),
+        ("2026-02-10", {"2026-02-10", "2026-02", "2026"}),
+        ("2026/2/3", {"2026/2/3", "2026-02-03", "2026-02", "2026"}),
+        ("C++", {"c++"}),
+        ("C#", {"c#"}),
+        ("GitHub备份", {"github", "git", "hub", "备份"}),
+    ],
+)
+def test_an_identifier_is_kept_whole_and_split(text: str, found: set[str]) -> None:
+    assert found <= term_set(text)
+    assert found <= set(query_terms(text).words)
+
+
+def test_apostrophes_make_no_terms_of_their_own() -> None:
+    assert terms("Anna's don't") == ["anna", "dont"]
+    assert not any("'" in t or "’" in t for t in terms("rock'n'roll it’s 'quoted'"))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Привет, мир!", ["привет", "мир"]),
+        ("مرحبا بالعالم", ["مرحبا", "بالعالم"]),
+        ("שלום עולם", ["שלום", "עולם"]),
+        ("नमस्ते दुनिया।", ["नमस्ते", "दुनिया"]),
+        ("Γειά σου", ["γειά", "σου"]),
+        ("mañana naïf", ["manana", "naif"]),
+        ("ภาษา", ["ภา", "าษ", "ษา", "า"]),
+        ("東京都", ["東京", "京都", "都"]),
+        ("한국어 말", ["한국", "국어", "어", "한국어", "말"]),
+    ],
+)
+def test_every_script_has_terms(text: str, found: list[str]) -> None:
+    assert terms(text) == found
+
+
+def test_emoji_and_punctuation_have_none() -> None:
+    assert terms("👩‍💻 — … !!! \"\" ''") == []
+    assert not query_terms("???")
+
+
+@pytest.mark.parametrize("run", [JAPANESE, "我们上周讨论了备份脚本的问题", "ภาษาไทยเขียนติดกัน", "안녕하세요반갑습니다"])
+def test_every_substring_of_an_unspaced_run_finds_it(run: str) -> None:
+    db = table(f"before {run} after")
+    for start in range(len(run)):
+        for end in range(start + 1, len(run) + 1):
+            assert matches(db, phrase(query_terms(run[start:end]))), run[start:end]
+
+
+def test_a_run_is_not_found_by_characters_in_another_order() -> None:
+    db = table(JAPANESE)
+    assert not matches(db, phrase(query_terms("京東")))
+    assert not matches(db, phrase(query_terms("東京の")))
+    assert not matches(db, phrase(query_terms("海")))
+
+
+@given(st.text(alphabet=st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), min_size=1, max_size=12), st.data())
+@settings(max_examples=60, deadline=None)
+def test_any_part_of_any_han_run_finds_it(run: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(run) - 1))
+    end = data.draw(st.integers(start + 1, len(run)))
+    assert matches(table(run), phrase(query_terms(run[start:end])))
+
+
+@given(st.text(max_size=200))
+@settings(max_examples=300, deadline=None)
+def test_any_text_makes_terms_that_fts5_takes_as_they_are(text: str) -> None:
+    stems, forms = index_terms(clean(text))
+    asked = query_terms(text)
+    wanted = {*stems.split(), *forms.split()}
+    for term in (*wanted, *asked.words, *asked.exact, *asked.prefixes):
+        assert term
+        assert '"' not in term
+        assert not any(c.isspace() for c in term)
+    rows = table(clean(text)).execute("SELECT term FROM vocabulary").fetchall()
+    assert {row[0] for row in rows} == wanted
+
+
+@given(st.text(max_size=200))
+@settings(max_examples=200, deadline=None)
+def test_a_text_is_found_by_its_own_words(text: str) -> None:
+    asked = query_terms(text)
+    found = term_set(clean(text))
+    assert set(asked.words) <= found
+    assert all(any(term.startswith(p) for term in found) for p in asked.prefixes)
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=127), max_size=200))
+@settings(max_examples=200, deadline=None)
+def test_the_fast_way_for_ascii_agrees_with_the_general_one(text: str) -> None:
+    assert terms(text) == terms(f"{text} …")
+
+
+def test_stop_words_are_asked_for_only_when_there_is_nothing_else() -> None:
+    assert query_terms("what is the deploy").words == ("deploy",)
+    assert set(query_terms("what is the deploy").stop) >= {"what", "is", "the"}
+    assert set(query_terms("to be or not to be").words) == {"to", "be", "or", "not"}
+    assert "the" in STOP_WORDS
+    assert "the" in terms("the deploy")
+
+
+def test_operators_of_a_query_language_are_data() -> None:
+    asked = query_terms('NEAR("deploy*" AND NOT body:x) OR -foo')
+    assert {"deploy", "near", "foo"} <= set(asked.words)
+
+
+def test_a_very_long_word_has_a_bounded_term() -> None:
+    assert max(map(len, terms("x" * 100_000))) <= 256
+
+
+@pytest.mark.parametrize("text", ["", "a\x00b", "\ud800x", "x\udfff", "fine"])
+def test_clean_text_is_taken_by_any_utf8_consumer(text: str) -> None:
+    out = clean(text)
+    out.encode("utf-8")
+    assert "\x00" not in out
+    assert clean(out) == out
+
+
+def test_clean_leaves_sound_text_as_it_is() -> None:
+    assert clean("Ünïcödé 東京 😀\r\n\t") == "Ünïcödé 東京 😀\r\n\t"
+
+
+@given(st.text(max_size=100))
+@settings(max_examples=100, deadline=None)
+def test_places_lie_in_the_text_in_order(text: str) -> None:
+    spans = list(places(text))
+    ends = [0, *(end for _, end in spans)]
+    assert all(before <= start < end for before, (start, end) in zip(ends, spans, strict=False))
+    assert ends[-1] <= len(text)
+
+
+def test_tokens_are_about_four_letters_or_one_wide_character() -> None:
+    assert count_tokens("") == 0
+    assert count_tokens("x" * 400) == 100
+    assert count_tokens("東京都") == 3
+    assert count_tokens("한국") == 2
+    assert count_tokens("привет") == 3
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+@settings(max_examples=100, deadline=None)
+def test_a_whole_has_no_more_tokens_than_its_parts(one: str, other: str) -> None:
+    assert count_tokens(one + other) <= count_tokens(one) + count_tokens(other)
+
+
+def test_unspaced_scripts_are_known() -> None:
+    assert is_unspaced("see 東京")
+    assert is_unspaced("ภาษา")
+    assert not is_unspaced("한국어 Привет")
