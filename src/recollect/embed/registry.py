@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 
+from recollect.embed.cross import CrossEncoder, HttpReranker
 from recollect.embed.hashed import HashedEmbedder
 from recollect.embed.local import PACKAGED, LocalEmbedder
 from recollect.errors import EmbedderError, SettingsError
-from recollect.ports import Embedder
+from recollect.ports import Embedder, Reranker
+from recollect.settings import SearchSettings
 
 DEFAULT_MODEL = "bge-small-en-v1.5"
 
@@ -29,4 +31,13 @@ def embedder(name: str, *, threads: int = 0) -> Embedder | None:
     )
 
 
-__all__ = ["DEFAULT_MODEL", "EmbedderError", "embedder"]
+def reranker(settings: SearchSettings, *, key: str = "", threads: int = 0) -> Reranker | None:
+    """The reranker that settings name, or None."""
+    if settings.rerank == "local":
+        return CrossEncoder(threads=threads)
+    if settings.rerank == "http":
+        return HttpReranker(settings.rerank_url, settings.rerank_model, key, settings.rerank_shape)
+    return None
+
+
+__all__ = ["DEFAULT_MODEL", "EmbedderError", "embedder", "reranker"]

@@ -30,7 +30,8 @@ def propose(store: Store, chunks: list[Chunk], *, most: int = 60) -> list[dict[s
         for kind, query in _questions(store, chunk, alone=headings[" ".join(chunk.heading)] == 1):
             if query not in seen and len(found) < most:
                 seen.add(query)
-                found.append({"query": query, "expect": f"{chunk.path}#{chunk.start_line}-{chunk.end_line}", "type": kind})
+                lines = f"{chunk.path}#{chunk.start_line}-{chunk.end_line}"
+                found.append({"query": query, "expect": lines, "type": kind})
         if len(found) >= most:
             break
     return found

@@ -76,7 +76,8 @@ def table(runs: Sequence[Run], *, by_type: bool = False) -> str:
     for run in runs:
         rows.append((run.set_name, run.profile, run.summary()))
         if by_type:
-            rows += [(f"  {kind}", run.profile, run.summary(kind)) for kind in sorted({s.question.kind for s in run.scores})]
+            kinds = sorted({s.question.kind for s in run.scores})
+            rows += [(f"  {kind}", run.profile, run.summary(kind)) for kind in kinds]
     columns = [c for c in COLUMNS if any(c in values for _, _, values in rows)]
     width = max((len(r[0]) for r in rows), default=3)
     second = max((len(r[1]) for r in rows), default=7)
@@ -100,7 +101,8 @@ def comparison(runs: Sequence[Run], against: str) -> str:
     lines = [f"nDCG@10 against {against}, paired bootstrap over questions"]
     for set_name, profile, p in compared(runs, against):
         verdict = "better" if p.low > 0 else "worse" if p.high < 0 else "no clear difference"
-        lines.append(f"{set_name}  {profile}  {p.difference:+.3f}  [{p.low:+.3f}, {p.high:+.3f}]  p={p.p:.3f}  {verdict}")
+        interval = f"[{p.low:+.3f}, {p.high:+.3f}]"
+        lines.append(f"{set_name}  {profile}  {p.difference:+.3f}  {interval}  p={p.p:.3f}  {verdict}")
     return "\n".join(lines)
 
 
@@ -108,7 +110,10 @@ def reliability_table(runs: Sequence[Run], profile: str) -> str:
     """Promised against true, over all sets of one profile."""
     pairs = [p for r in runs if r.profile == profile for s in r.scores for p in s.calibration]
     bins, error = metrics.reliability(pairs)
-    lines = [f"confidence of {profile} over {len(pairs)} hits, expected calibration error {error:.3f}", "from  promised   true   hits"]
+    lines = [
+        f"confidence of {profile} over {len(pairs)} hits, expected calibration error {error:.3f}",
+        "from  promised   true   hits",
+    ]
     lines += [f"{b.low:.1f}   {b.promised:>7.3f}  {b.true:>5.3f}  {b.count:>5}" for b in bins]
     return "\n".join(lines)
 
@@ -121,17 +126,24 @@ def gate(runs: Sequence[Run], baseline: Path | None, fail_under: float | None) -
         return [
             f"{r.set_name} {r.profile}: nDCG@10 {value:.4f} is under {fail_under:g}"
             for r in runs
-            if (value := r.summary().get("ndcg@10", 0.0)) < fail_under
+            if (value := r.summary().get("ndcg@10")) is not None and value < fail_under
         ]
     try:
-        before = json.loads(baseline.read_text(encoding="utf-8"))["sets"]
-    except (OSError, ValueError, KeyError) as error:
+        saved = json.loads(baseline.read_text(encoding="utf-8"))["sets"]
+        before = {(name, p): row.get("ndcg@10") for name, rows in saved.items() for p, row in rows.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{baseline} is no saved evaluation: {error}", hint="make one with --save") from error
     slack = fail_under or 0.0
     objections = []
+    compared_any = False
     for run in runs:
-        known = before.get(run.set_name, {}).get(run.profile, {}).get("ndcg@10")
+        known = before.get((run.set_name, run.profile))
         now = run.summary().get("ndcg@10")
-        if known is not None and now is not None and now < known - slack - 5e-5:
+        if known is None or now is None:
+            continue
+        compared_any = True
+        if now < known - slack - 5e-5:
             objections.append(f"{run.set_name} {run.profile}: nDCG@10 {now:.4f}, the baseline has {known:.4f}")
+    if not compared_any:
+        raise UsageError(f"{baseline} has none of these sets and profiles", hint="save it from the same sets")
     return objections

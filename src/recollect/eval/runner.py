@@ -21,7 +21,7 @@ from recollect.text.words import count_tokens
 from recollect.types import Candidate, Chunk
 
 DEPTH = 50
-_FALLBACK_NOW = dt.datetime(2026, 1, 1, 12)  # noqa: DTZ001 - sets without dates have no clock
+FALLBACK_NOW = dt.datetime(2026, 1, 1, 12)  # noqa: DTZ001 - sets without dates have no clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ class Run:
         fresh = [f for s in chosen for f in s.fresh]
         if fresh:
             out["freshness"] = sum(fresh) / len(fresh)
-        silent = [s.confidence for s in chosen if not s.question.grades]
+        silent = [s.confidence for s in chosen if not s.question.answerable]
         if silent:
-            out["auroc"] = metrics.auroc([s.confidence for s in chosen if s.question.grades], silent)
+            out["auroc"] = metrics.auroc([s.confidence for s in chosen if s.question.answerable], silent)
         pairs = [p for s in chosen for p in s.calibration]
         if pairs:
             out["ece"] = metrics.reliability(pairs)[1]
@@ -87,7 +87,7 @@ def memories(
         if embedder is not None:
             engine.embed(embedder, batch=256)
         progress(eval_set.name, number, len(eval_set.corpora))
-        with Memory(Path(), Settings(), store, (), embedder=embedder) as memory:
+        with Memory(Path(), own.settings if own else Settings(), store, (), embedder=embedder) as memory:
             yield name, memory
 
 
@@ -114,9 +114,9 @@ def evaluate(
 def ask(memory: Memory, question: Question, profile: str) -> Scores:
     """One question: its order without a threshold, and what of it a user would have been shown."""
     begun = time.perf_counter()
-    ranked = memory.rank(question.text, profile=profile, limit=DEPTH, now=question.now or _FALLBACK_NOW)
+    ranked = memory.rank(question.text, profile=profile, limit=DEPTH, now=question.now or FALLBACK_NOW)
     took = (time.perf_counter() - begun) * 1000
-    least, shown = memory.min_score(profile), memory.settings.search.limit
+    least, shown = memory.min_score(profile), memory.limit(profile)
     return score(question, ranked.candidates, took, least=least, shown=shown)
 
 
@@ -124,8 +124,8 @@ def score(question: Question, hits: Sequence[Candidate], took_ms: float, *, leas
     """The measures of one answer."""
     ranking = list(dict.fromkeys(h.chunk.path for h in hits))
     values: dict[str, float] = {}
-    if question.grades:
-        grades = question.grades
+    grades = question.grades
+    if question.answerable:
         values["ndcg@10"] = metrics.ndcg(ranking, grades)
         values["recall@5"] = metrics.recall(ranking, grades, 5)
         values["recall@10"] = metrics.recall(ranking, grades, 10)
@@ -133,10 +133,10 @@ def score(question: Question, hits: Sequence[Candidate], took_ms: float, *, leas
             values[f"hit@{k}"] = metrics.hit(ranking, grades, k)
         values["mrr@10"] = metrics.reciprocal_rank(ranking, grades)
         kept = [h for h in hits if _confidence(h) >= least][:shown]
-        values["shown_hit"] = float(any(h.chunk.path in grades for h in kept))
+        values["shown_hit"] = float(any(grades.get(h.chunk.path, 0) > 0 for h in kept))
     if question.spans:
         for k in (5, 10):
-            touched = [any(_touches(h.chunk, s) for h in hits[:k]) for s in question.spans]
+            touched = [any(touches(h.chunk, s) for h in hits[:k]) for s in question.spans]
             values[f"cov@{k}"] = sum(touched) / len(touched)
             values[f"spanhit@{k}"] = float(any(touched))
     values["tokens"] = float(sum(count_tokens(h.chunk.text) for h in hits[:shown]))
@@ -144,7 +144,7 @@ def score(question: Question, hits: Sequence[Candidate], took_ms: float, *, leas
         question,
         values,
         _confidence(hits[0]) if hits else 0.0,
-        tuple((_confidence(h), question.grades.get(h.chunk.path, 0) > 0) for h in hits[:shown]),
+        tuple((_confidence(h), grades.get(h.chunk.path, 0) > 0) for h in hits[:shown]),
         tuple(_newer_first(ranking, newer, older) for newer, older in question.newer_older),
         took_ms,
     )
@@ -154,7 +154,8 @@ def _confidence(candidate: Candidate) -> float:
     return candidate.signals.get("confidence", candidate.score)
 
 
-def _touches(chunk: Chunk, span: Span) -> bool:
+def touches(chunk: Chunk, span: Span) -> bool:
+    """Whether a passage holds a line of the evidence."""
     return chunk.path == span.document and chunk.start_line <= span.end_line and chunk.end_line >= span.start_line
 
 

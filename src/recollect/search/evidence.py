@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from recollect.ports import FieldTerms, TermCounts
 from recollect.text.words import Terms, query_terms
@@ -31,6 +32,7 @@ class Ask:
     total: float
     reach: float
     mean_length: float
+    rarity: float = 0.0
     common: frozenset[str] = frozenset()
 
     @property
@@ -40,11 +42,17 @@ class Ask:
         parts = []
         if words:
             parts.append("{head body} : (" + " OR ".join(f'"{w}"' for w in words) + ")")
-        parts += [f'body : "{a} {b}"' for a, b in self.terms.phrases if a in words and b in words][:MAX_TERMS]
-        parts += [f'body : "{p}"*' for p in self.terms.prefixes]
+        parts += [f'{{head body}} : "{a} {b}"' for a, b in self.terms.phrases if a in words and b in words][:MAX_TERMS]
+        parts += [f'{{head body}} : "{p}"*' for p in self.terms.prefixes]
         if self.terms.exact:
             parts.append("exact : (" + " OR ".join(f'"{w}"' for w in self.terms.exact[:MAX_TERMS]) + ")")
         return " OR ".join(parts)
+
+    @property
+    def match_all(self) -> str:
+        """The FTS5 query of an old release: every word of the question, however common, joined by AND."""
+        words = [f'"{w}"' for w in (*self.terms.words, *self.terms.stop)]
+        return " AND ".join([*words, *(f'"{p}"*' for p in self.terms.prefixes)])
 
 
 def idf(chunks: int, found_in: int) -> float:
@@ -67,9 +75,11 @@ def ask(text: str, counts_of: object, *, terms: Terms | None = None) -> Ask:
     for char in terms.prefixes:
         weights[char] = idf(counts.chunks, 0) / 2
     words = [w for w in terms.words if w in kept]
-    pairs = tuple(zip(words, words[1:], strict=False))
+    pairs = tuple(pairwise(words))
     reach = sum(w for term, w in weights.items() if term in terms.prefixes or found[term]) * (K1 + 1)
-    return Ask(terms, weights, pairs, sum(weights.values()), reach, counts.mean_length, common)
+    total = sum(weights.values())
+    rarity = sum(weights[w] for w in known) / len(known) / idf(counts.chunks, 0) if known else 0.0
+    return Ask(terms, weights, pairs, total, reach, counts.mean_length, rarity, common)
 
 
 def measure(ask: Ask, fields: FieldTerms) -> dict[str, float]:
@@ -83,7 +93,9 @@ def measure(ask: Ask, fields: FieldTerms) -> dict[str, float]:
     for char in ask.terms.prefixes:
         if found := [i for i, term in enumerate(body) if term.startswith(char)]:
             places[char] = found
-    head = weights.keys() & fields.head.split() if fields.head else frozenset()
+    names = fields.head.split()
+    head = weights.keys() & names
+    head |= {char for char in ask.terms.prefixes if any(term.startswith(char) for term in names)}
     if not places and not head:
         return {"text": 0.0, "bm25": 0.0, "cover": 0.0, "near": 0.0, "head": 0.0, "exact": 0.0}
     norm = K1 * (1 - B + B * len(body) / (ask.mean_length or 1.0))

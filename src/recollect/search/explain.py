@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from recollect.search.evidence import Ask, measure
 from recollect.ports import FieldTerms
+from recollect.search import spec
+from recollect.search.evidence import Ask, measure
+from recollect.search.stages import Cut
 from recollect.types import Candidate, Chunk, Query, Trace
 
 
@@ -21,7 +23,7 @@ class Why:
     candidate: Candidate | None
 
 
-def one_line(candidate: Candidate, query: Query) -> str:
+def one_line(candidate: Candidate, query: Query) -> str:  # noqa: ARG001 - the words of a reason may come to need it
     """The reason in a line: which legs found it, what matched, what stood out."""
     parts = []
     for leg, word in (("lexical", "keywords"), ("vector", "meaning"), ("path", "name or date")):
@@ -64,13 +66,8 @@ def why(chunk: Chunk, query: Query, trace: Trace, *, asked: Ask, fields: FieldTe
         mark = next((m for m in step.marks if m.id == chunk.id), None)
         if mark is None:
             if chunk.id in step.dropped:
-                return Why(
-                    chunk,
-                    f"dropped by {step.stage}{_cut_reason(step.stage, candidate, query)}",
-                    None,
-                    tuple(lines),
-                    candidate,
-                )
+                reason = _cut_reason(step.stage, candidate, query)
+                return Why(chunk, f"dropped by {step.stage}{reason}", None, tuple(lines), candidate)
             break
         lines.append(f"{step.stage}: rank {mark.rank} of {len(step.marks)}, score {mark.score:.4f}")
         rank = mark.rank
@@ -78,11 +75,13 @@ def why(chunk: Chunk, query: Query, trace: Trace, *, asked: Ask, fields: FieldTe
 
 
 def _cut_reason(stage: str, candidate: Candidate, query: Query) -> str:
-    if not stage.startswith("Cut"):
+    if not stage.startswith("Cut("):
         return ""
-    confidence = candidate.signals.get("confidence")
-    asked = f"limit {query.limit}" + (f", least confidence {query.min_score:g}" if query.min_score > 0 else "")
-    return f": {asked}" + (f"; its confidence is {confidence:.3f}" if confidence is not None else "")
+    cut = spec.parse(stage, spec.STAGES)
+    if isinstance(cut, Cut) and cut.value(candidate) < cut.least(query):
+        return f": its {cut.on} {cut.value(candidate):.3f} is under {cut.least(query):g}"
+    budget = f" or the budget of {query.budget_tokens} tokens" if query.budget_tokens else ""
+    return f": beyond the limit {query.limit}{budget}"
 
 
 def _absence(leg: str, asked: Ask, fields: FieldTerms | None) -> str:
@@ -100,4 +99,5 @@ def _absence(leg: str, asked: Ask, fields: FieldTerms | None) -> str:
 
 def _shared(asked: Ask, fields: FieldTerms) -> Sequence[str]:
     have = set(fields.body.split()) | set(fields.head.split())
-    return [w for w in asked.weights if w in have]
+    prefixes = asked.terms.prefixes
+    return [w for w in asked.weights if w in have or (w in prefixes and any(h.startswith(w) for h in have))]

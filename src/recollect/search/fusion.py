@@ -21,6 +21,16 @@ def rescored(candidates: Iterable[Candidate], score: Callable[[Candidate], float
     return ordered(replace(c, score=score(c)) for c in candidates)
 
 
+def falling(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The same order with scores that fall where they must, so that no later sort undoes it."""
+    out: list[Candidate] = []
+    for c in candidates:
+        last = out[-1] if out else c
+        risen = (-c.score, c.id) < (-last.score, last.id)
+        out.append(replace(c, score=last.score * (1.0 - 1e-9)) if risen else c)
+    return out
+
+
 def _found_by(candidates: Sequence[Candidate], leg: str) -> bool:
     return any(leg in c.ranks for c in candidates)
 
@@ -39,12 +49,12 @@ class Weighted:
     silent_is_zero: bool = False
     clamped: bool = False
 
-    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
+    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002
         """A silent leg gives its weight to the other one, unless that fault is asked for."""
         pool = _legs_only(candidates, ("vector", "lexical"))
         vector = self.vector if self.silent_is_zero or _found_by(pool, "vector") else 0.0
         text = self.text if self.silent_is_zero or _found_by(pool, "lexical") else 0.0
-        total = (vector + text if not self.silent_is_zero else 1.0) or 1.0
+        total = (vector + text) or 1.0
 
         def score(c: Candidate) -> float:
             cosine = max(0.0, c.ranks["vector"].score) if "vector" in c.ranks else 0.0
@@ -62,15 +72,16 @@ class MaxNorm:
     vector: float = 0.7
     text: float = 0.3
 
-    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
+    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002
         """Scores what either leg found."""
         pool = _legs_only(candidates, ("vector", "lexical"))
         best = max((c.ranks["vector"].score for c in pool if "vector" in c.ranks), default=0.0)
+        total = (self.vector + self.text) or 1.0
 
         def score(c: Candidate) -> float:
             cosine = max(0.0, c.ranks["vector"].score / best) if best > 0 and "vector" in c.ranks else 0.0
             words = 1.0 / c.ranks["lexical"].rank if "lexical" in c.ranks else 0.0
-            return self.vector * cosine + self.text * words
+            return (self.vector * cosine + self.text * words) / total
 
         return rescored(pool, score)
 
@@ -83,14 +94,15 @@ class Rrf:
     text: float = 0.3
     normalised: bool = True
 
-    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
+    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002
         """Scores by rank alone."""
         pool = _legs_only(candidates, ("vector", "lexical"))
         weights = {"vector": self.vector, "lexical": self.text}
-        best = sum(weights.values()) / (RRF_K + 1) if self.normalised else 1.0
+        best = (sum(weights.values()) / (RRF_K + 1) if self.normalised else 1.0) or 1.0
 
         def score(c: Candidate) -> float:
-            return sum(w / (RRF_K + c.ranks[leg].rank) for leg, w in weights.items() if leg in c.ranks) / best
+            total = sum(w / (RRF_K + c.ranks[leg].rank) for leg, w in weights.items() if leg in c.ranks)
+            return min(1.0, total / best)
 
         return rescored(pool, score)
 
@@ -101,7 +113,7 @@ class Single:
 
     leg: str
 
-    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
+    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002
         """A cosine stays itself; other scores become s/(1+s), which keeps their order."""
         pool = [c for c in candidates if self.leg in c.ranks]
 

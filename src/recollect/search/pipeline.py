@@ -5,19 +5,22 @@ The runner compares what went into a stage with what came out, so no stage knows
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from concurrent.futures import TimeoutError as LegTimeout
 from dataclasses import dataclass, field
 
-from recollect.errors import RecollectError
+from recollect.errors import RecollectError, StoreDamagedError, StoreError
 from recollect.ports import Embedder, Nearest, Scored, Stage, Store, Vectors
 from recollect.search.evidence import Ask, ask, measure
-from recollect.text.words import is_unspaced, query_terms
+from recollect.text.words import query_terms
 from recollect.types import Candidate, LegRank, Mark, Notice, Query, Step, Trace
 
 LEGS = ("lexical", "vector", "path")
+_WORDS = {"lexical": "keyword", "path": "name and date"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +70,21 @@ def run(query: Query, profile: Profile, bench: Bench) -> Ranked:
     asked = ask(query.text, bench.store.term_counts, terms=query_terms(query.text))
     found: dict[str, Sequence[Scored]] = {}
     took: dict[str, float] = {}
-    if "lexical" in profile.legs:
-        begun = time.perf_counter()
-        match = asked.match if profile.join == "OR" else " AND ".join(f'"{w}"' for w in asked.weights)
-        found["lexical"] = bench.store.lexical(match, pool, query.filters)
-        took["lexical"] = time.perf_counter() - begun
-    if "path" in profile.legs:
-        begun = time.perf_counter()
-        found["path"] = path_leg(query, bench.store, pool)
-        took["path"] = time.perf_counter() - begun
+    match = asked.match if profile.join == "OR" else asked.match_all
+    own: dict[str, Callable[[], Sequence[Scored]]] = {
+        "lexical": lambda: bench.store.lexical(match, pool, query.filters),
+        "path": lambda: path_leg(query, bench.store, pool),
+    }
+    for name, leg in own.items():
+        if name in profile.legs:
+            begun = time.perf_counter()
+            try:
+                found[name] = leg()
+            except StoreDamagedError:
+                raise  # the index is made anew, which mends more than a notice
+            except StoreError as error:
+                notices.append(Notice(f"{name}_failed", f"{_WORDS[name]} search failed: {error}", error.hint))
+            took[name] = time.perf_counter() - begun
     vector, nearest = None, Nearest(())
     if pending is not None:
         begun = time.perf_counter()
@@ -84,10 +93,11 @@ def run(query: Query, profile: Profile, bench: Bench) -> Ranked:
             found["vector"] = nearest.rows
         except LegTimeout:
             notices.append(Notice("vector_late", f"meaning search took over {bench.deadline_s:g} s and was left out"))
-        except RecollectError as error:
-            notices.append(Notice("vector_failed", f"meaning search failed: {error}", error.hint))
+        except Exception as error:  # noqa: BLE001 - anybody's model may fail in any way, and keywords still answer
+            hint = error.hint if isinstance(error, RecollectError) else ""
+            notices.append(Notice("vector_failed", f"meaning search failed: {error}", hint))
         took["vector"] = time.perf_counter() - begun
-    candidates = _candidates(query, bench, asked, found, vector, nearest)
+    candidates = _candidates(query, bench, asked, found=found, vector=vector, nearest=nearest)
     legs = tuple(
         Step(name, tuple(Mark(c.id, c.ranks[name].rank, c.ranks[name].score) for c in ranked), (), took[name] * 1000)
         for name in profile.legs
@@ -95,11 +105,7 @@ def run(query: Query, profile: Profile, bench: Bench) -> Ranked:
         for ranked in [sorted((c for c in candidates if name in c.ranks), key=lambda c: c.ranks[name].rank)]
     )
     mode = (
-        "vector"
-        if found.get("vector") and "lexical" not in profile.legs
-        else "hybrid"
-        if found.get("vector")
-        else "lexical"
+        "vector" if found.get("vector") and "lexical" not in found else "hybrid" if found.get("vector") else "lexical"
     )
     steps: list[Step] = []
     pooled = {c.id: c for c in candidates}
@@ -143,7 +149,13 @@ def path_leg(query: Query, store: Store, limit: int) -> list[Scored]:
 
 
 def _candidates(
-    query: Query, bench: Bench, asked: Ask, found: dict[str, Sequence[Scored]], vector: Vectors | None, nearest: Nearest
+    query: Query,
+    bench: Bench,
+    asked: Ask,
+    *,
+    found: dict[str, Sequence[Scored]],
+    vector: Vectors | None,
+    nearest: Nearest,
 ) -> list[Candidate]:
     """Every row any leg found, once, with its ranks and with all signals back-filled."""
     store = bench.store
@@ -156,7 +168,7 @@ def _candidates(
         ordered = sorted((s for s in scored if s.row in chunks), key=lambda s: (-s.score, chunks[s.row].id))
         for rank, one in enumerate(ordered, start=1):
             ranks[one.row][name] = LegRank(rank, one.score)
-    shared = query_signals(query)
+    shared = query_signals(query, asked, nearest)
     out: list[Candidate] = []
     for row in rows:
         if row not in chunks or row not in fields:
@@ -173,13 +185,19 @@ def _candidates(
     return out
 
 
-def day_match(day: object, start: object, end: object) -> float:
-    """1 inside the days named, half a day after or before them, else 0."""
-    return 1.0 if start <= day <= end else 0.0  # type: ignore[operator]
+def day_match(day: dt.date, start: dt.date, end: dt.date) -> float:
+    """1 inside the days named, else 0."""
+    return 1.0 if start <= day <= end else 0.0
 
 
-def query_signals(query: Query) -> dict[str, float]:
-    """What holds for the question as a whole: the share of it an English model cannot read."""
+def query_signals(query: Query, asked: Ask, nearest: Nearest) -> dict[str, float]:
+    """What holds for the question as a whole: how rare its words are, the best cosine that chance alone would
+    bring among so many vectors, and the share of it that an English model cannot read.
+    """
     letters = [c for c in query.text if c.isalpha()]
     foreign = sum(1 for c in letters if c > "\u024f") / len(letters) if letters else 0.0
-    return {"foreign": foreign} if foreign or is_unspaced(query.text) else {}
+    return {
+        "rare": asked.rarity,
+        "noise": math.sqrt(2.0 * math.log(max(nearest.count, 3))),
+        "foreign": foreign,
+    }

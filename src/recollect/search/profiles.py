@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
+from dataclasses import replace
 
 from recollect.errors import UsageError
+from recollect.search import spec
 from recollect.search.combine import Combine
 from recollect.search.fusion import MaxNorm, Rrf, Single, Weighted
 from recollect.search.pipeline import Profile
-from recollect.search.stages import Boost, Cut, Decay, Mmr, Suppress
+from recollect.search.rerank import Rerank
+from recollect.search.stages import Boost, Cut, Decay, Mmr, Newer, Spread, Suppress
 
 _TWO_LEGS = ("lexical", "vector")
 
 PROFILES = {
     p.name: p
     for p in (
-        Profile("default", Combine(), (Boost(), Suppress(), Cut())),
+        Profile("default", Combine(), (Boost(), Suppress(), Spread(), Newer(), Cut())),
         Profile("lexical", Single("lexical"), (Cut(on="score"),), legs=("lexical",)),
         Profile("vector", Single("vector"), (Cut(on="score"),), legs=("vector",)),
         Profile("openclaw", Weighted(), (Cut(0.35, on="score"),), legs=_TWO_LEGS, pool_per_limit=4),
@@ -39,6 +43,22 @@ PROFILES = {
         ),
     )
 }
+
+
+def adapted(
+    chosen: Profile, *, fusion: str = "", stages: Sequence[str] = (), pool: int = 0, reranker: Rerank | None = None
+) -> Profile:
+    """A profile with what settings or flags change about it; a reranker goes right before the cut."""
+    if fusion:
+        chosen = replace(chosen, fusion=spec.fusion(fusion), name=f"{chosen.name}*")
+    if stages:
+        chosen = replace(chosen, stages=spec.stages(stages), name=f"{chosen.name.rstrip('*')}*")
+    if pool:
+        chosen = replace(chosen, pool=pool, pool_per_limit=0)
+    if reranker is not None:
+        at = next((i for i, s in enumerate(chosen.stages) if isinstance(s, Cut)), len(chosen.stages))
+        chosen = replace(chosen, stages=(*chosen.stages[:at], reranker, *chosen.stages[at:]))
+    return chosen
 
 
 def profile(name: str) -> Profile:

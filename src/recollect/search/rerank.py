@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from recollect.errors import EmbedderError
 from recollect.ports import Reranker
-from recollect.search.fusion import ordered
+from recollect.search.fusion import falling, ordered
 from recollect.text.snippet import snippet
 from recollect.types import Candidate, Query
 
@@ -37,9 +36,10 @@ class Rerank:
         if not head:
             return rest
         texts = [_text(c, query.text, self.passage) for c in head]
-        until = time.monotonic() + self.deadline_s
         try:
-            scores = self.reranker.score(query.text, texts, deadline_s=until - time.monotonic())
+            scores = list(self.reranker.score(query.text, texts, deadline_s=self.deadline_s))
+            if len(scores) != len(head):
+                raise EmbedderError(f"{self.name} gave {len(scores)} scores for {len(head)} passages")
         except EmbedderError:
             return [replace(c, signals={**c.signals, "rerank_failed": 1.0}) for c in head] + rest
         mixed = ordered(
@@ -50,8 +50,7 @@ class Rerank:
             )
             for c, value in zip(head, scores, strict=True)
         )
-        floor = mixed[-1].score
-        return mixed + [replace(c, score=min(floor, c.score)) for c in rest]
+        return falling(mixed + rest)
 
 
 def _text(candidate: Candidate, question: str, length: int) -> str:

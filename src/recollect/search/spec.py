@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,40 +13,77 @@ from recollect.errors import SettingsError
 from recollect.ports import Stage
 from recollect.search.combine import Combine
 from recollect.search.fusion import MaxNorm, Rrf, Single, Weighted
-from recollect.search.stages import Boost, Cut, Decay, Mmr, Quota, Suppress
+from recollect.search.stages import Boost, Cut, Decay, Mmr, Newer, Quota, Spread, Suppress
 
-FUSIONS: Mapping[str, Any] = {"default": Combine, "combine": Combine, "weighted": Weighted, "rrf": Rrf, "maxnorm": MaxNorm, "single": Single}
-STAGES: Mapping[str, Any] = {"decay": Decay, "mmr": Mmr, "boost": Boost, "suppress": Suppress, "quota": Quota, "cut": Cut}
+FUSIONS: Mapping[str, Any] = {
+    "default": Combine,
+    "combine": Combine,
+    "weighted": Weighted,
+    "rrf": Rrf,
+    "maxnorm": MaxNorm,
+    "single": Single,
+}
+STAGES: Mapping[str, Any] = {
+    "decay": Decay,
+    "mmr": Mmr,
+    "newer": Newer,
+    "spread": Spread,
+    "boost": Boost,
+    "suppress": Suppress,
+    "quota": Quota,
+    "cut": Cut,
+}
+_HINT = "write name or name(knob=value)"
+_LAMBDA = re.compile(r"\blambda\s*=")
 
 
 def parse(text: str, known: Mapping[str, Any]) -> Stage:
     """One stage from its name and knobs; every mistake names what would be right."""
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        # `lambda` is a word of Python's own, so its parser would refuse the knob.
+        tree = ast.parse(_LAMBDA.sub("lambda_=", text.strip()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise SettingsError(f"{text!r} is no stage", hint="write name or name(knob=value)") from None
+        raise SettingsError(f"{text!r} is no stage", hint=_HINT) from None
     call = tree if isinstance(tree, ast.Call) else None
     name = call.func if call else tree
     if not isinstance(name, ast.Name) or (call and call.args):
-        raise SettingsError(f"{text!r} is no stage", hint="write name or name(knob=value)")
+        raise SettingsError(f"{text!r} is no stage", hint=_HINT)
     kind = known.get(name.id.lower())
     if kind is None:
         close = difflib.get_close_matches(name.id.lower(), known, n=1)
-        raise SettingsError(f"no stage is called {name.id!r}", hint=f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}")
+        hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
+        raise SettingsError(f"no stage is called {name.id!r}", hint=hint)
+    allowed = {key: p for key, p in inspect.signature(kind).parameters.items() if p.default is not None}
+    shown = ", ".join(key.rstrip("_") for key in allowed) or "none"
     knobs: dict[str, Any] = {}
     for word in call.keywords if call else ():
-        allowed = inspect.signature(kind).parameters
-        key = "lambda_" if word.arg == "lambda" else word.arg
-        if key is None or key not in allowed:
-            raise SettingsError(f"{name.id} has no knob {word.arg!r}", hint=f"it has: {', '.join(allowed) or 'none'}")
-        try:
-            knobs[key] = ast.literal_eval(word.value)
-        except ValueError:
-            raise SettingsError(f"{name.id}: {key} must be a number, text or list") from None
+        if word.arg is None or word.arg not in allowed:
+            raise SettingsError(f"{name.id} has no knob {word.arg!r}", hint=f"it has: {shown}")
+        knobs[word.arg] = _value(word.value, allowed[word.arg], f"{name.id}: {word.arg.rstrip('_')}")
+    missing = [key for key, p in allowed.items() if p.default is p.empty and key not in knobs]
+    if missing:
+        raise SettingsError(f"{name.id} needs {', '.join(missing)}", hint=f"it has: {shown}")
+    return kind(**knobs)  # type: ignore[no-any-return]
+
+
+def _value(node: ast.expr, knob: inspect.Parameter, what: str) -> Any:
+    """A literal of the type that the knob's annotation names."""
     try:
-        return kind(**knobs)  # type: ignore[no-any-return]
-    except TypeError as error:
-        raise SettingsError(f"{text!r}: {error}") from None
+        value = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        raise SettingsError(f"{what} must be a number, text or list", hint=_HINT) from None
+    wanted = str(knob.annotation)
+    if wanted.startswith("tuple"):
+        number = float if "float" in wanted else int
+        try:
+            return tuple((str(key), number(weight)) for key, weight in value)
+        except (TypeError, ValueError):
+            raise SettingsError(f"{what} must be a list of pairs", hint='such as [("memory", 2)]') from None
+    kinds = {"float": (int, float), "int": (int,), "bool": (bool,), "str": (str,)}[wanted]
+    if not isinstance(value, kinds) or (isinstance(value, bool) and wanted != "bool"):
+        names = {"float": "a number", "int": "a whole number", "bool": "True or False", "str": "a text in quotes"}
+        raise SettingsError(f"{what} must be {names[wanted]}, not {value!r}", hint=_HINT)
+    return value
 
 
 def fusion(text: str) -> Stage:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from recollect.errors import SettingsError
-from recollect.search.fusion import ordered, rescored
+from recollect.search.fusion import falling, ordered, rescored
 from recollect.text.words import count_tokens, term_set
 from recollect.types import Candidate, Chunk, Query
 
@@ -24,25 +24,28 @@ def age_days(chunk: Chunk, query: Query) -> int | None:
 class Decay:
     """Score × e^(−age/τ), never under `floor` of itself; evergreen files stay as they are."""
 
-    half_life_days: float = 30.0
-    tau_days: float = 0.0
+    half_life_days: float = math.nan
+    tau_days: float = math.nan
     floor: float = 0.0
     spare_evergreen: bool = True
 
     def __post_init__(self) -> None:
-        """τ and half-life are one curve: one given, the other follows."""
-        if self.tau_days:
+        """τ and half-life are one curve: one given, the other follows; none given, the half-life is 30 days."""
+        if math.isnan(self.tau_days):
+            half_life = 30.0 if math.isnan(self.half_life_days) else self.half_life_days
+            object.__setattr__(self, "tau_days", half_life / math.log(2))
+        else:
             half_life = self.tau_days * math.log(2)
-            if self.half_life_days not in (30.0, half_life) and abs(self.half_life_days - half_life) > 1e-6:
+            if not math.isnan(self.half_life_days) and not math.isclose(self.half_life_days, half_life, rel_tol=1e-3):
                 raise SettingsError(
                     f"half_life_days {self.half_life_days:g} and tau_days {self.tau_days:g} are different curves",
                     hint=f"τ = {self.tau_days:g} days is a half-life of {half_life:.3g} days; set one of them",
                 )
-            object.__setattr__(self, "half_life_days", half_life)
-        elif self.half_life_days <= 0:
-            raise SettingsError("half_life_days must be above 0")
-        else:
-            object.__setattr__(self, "tau_days", self.half_life_days / math.log(2))
+        object.__setattr__(self, "half_life_days", half_life)
+        if half_life <= 0:
+            raise SettingsError(f"a half-life of {half_life:g} days is no decay", hint="give more than 0 days")
+        if not 0.0 <= self.floor <= 1.0:
+            raise SettingsError(f"floor is {self.floor:g}", hint="it is the share that is kept, 0 to 1")
 
     def keeps(self, chunk: Chunk, query: Query) -> float:
         """The share of its score that a passage keeps."""
@@ -74,13 +77,18 @@ def jaccard(a: str, b: str) -> float:
 class Mmr:
     """Maximal marginal relevance over the first `depth`: λ·relevance − (1−λ)·likeness to what stands above.
 
-    Scores never rise down the list, so the order holds to the end.
+    Scores fall down the list, so the order holds to the end.
     """
 
     lambda_: float = 0.7
     depth: int = 50
 
-    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
+    def __post_init__(self) -> None:
+        """Outside 0 to 1 likeness would be a merit."""
+        if not 0.0 <= self.lambda_ <= 1.0:
+            raise SettingsError(f"lambda is {self.lambda_:g}", hint="1 is relevance alone, 0 is difference alone")
+
+    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002
         """Reorders; drops nothing."""
         head, rest = list(candidates[: self.depth]), list(candidates[self.depth :])
         best = max((c.score for c in head), default=0.0) or 1.0
@@ -90,24 +98,85 @@ class Mmr:
         while left:
             i = max(left, key=lambda n: (self.lambda_ * head[n].score / best - (1 - self.lambda_) * likeness[n], -n))
             left.remove(i)
-            ceiling = picked[-1].score if picked else head[i].score
-            picked.append(replace(head[i], score=min(ceiling, head[i].score)))
+            picked.append(head[i])
             for n in left:
                 likeness[n] = max(likeness[n], jaccard(head[i].chunk.text, head[n].chunk.text))
-        floor = picked[-1].score if picked else 0.0
-        return picked + [replace(c, score=min(floor, c.score)) for c in rest]
+        return falling(picked + rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Newer:
+    """When a question asks how things stand, the newer of the two best notes goes first if they are close.
+
+    The two change places, nothing else moves: the only true note is never buried for its age. `margin` is in
+    units of the logit of the score; a question that names a day is left alone.
+    """
+
+    margin: float = 2.0
+
+    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
+        """Swaps the scores of the best passages of two notes."""
+        out = list(candidates)
+        if not query.wants_now or query.dates or not out:
+            return out
+        first = out[0]
+        place = next((i for i, c in enumerate(out) if c.chunk.path != first.chunk.path), None)
+        if place is None:
+            return out
+        second = out[place]
+        days = first.chunk.facts.date, second.chunk.facts.date
+        if days[0] is None or days[1] is None or days[1] <= days[0] or _logit(first) - _logit(second) > self.margin:
+            return out
+        out[0], out[place] = replace(second, score=first.score), replace(first, score=second.score)
+        return out
+
+
+def _logit(candidate: Candidate) -> float:
+    score = min(max(candidate.score, 1e-9), 1.0 - 1e-9)
+    return math.log(score / (1.0 - score))
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A note's second, third… passage steps back a little each time, so that one note does not fill the list.
+
+    `step` is in units of the logit of the score; the first passage of every note keeps its place among the others.
+    """
+
+    step: float = 0.4
+    depth: int = 50
+
+    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002
+        """Reorders; drops nothing."""
+        head = candidates[: self.depth]
+        seen: Counter[str] = Counter()
+        placed: list[tuple[float, str, Candidate]] = []
+        for c in head:
+            placed.append((seen[c.chunk.path] * self.step - _logit(c), c.id, c))
+            seen[c.chunk.path] += 1
+        placed.sort(key=lambda p: p[:2])
+        return falling([c for _, _, c in placed] + list(candidates[self.depth :]))
 
 
 @dataclass(frozen=True, slots=True)
 class Suppress:
     """Drops passages that another document in the index says it supersedes."""
 
-    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
-        """Looks at what the candidates themselves declare."""
-        gone = {name for c in candidates for name in c.chunk.facts.supersedes}
-        if not gone:
+    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002
+        """Looks at what the candidates themselves declare; two that supersede each other both stay."""
+        by: dict[str, set[str]] = {}
+        for c in candidates:
+            for name in c.chunk.facts.supersedes:
+                by.setdefault(name, set()).add(c.chunk.path)
+        if not by:
             return list(candidates)
-        return [c for c in candidates if c.chunk.path not in gone and c.id not in gone]
+        none: set[str] = set()
+
+        def stays(c: Candidate) -> bool:
+            newer = by.get(c.chunk.path, none) | by.get(c.id, none)
+            return newer <= {c.chunk.path, *c.chunk.facts.supersedes}
+
+        return [c for c in candidates if stays(c)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +200,7 @@ class Boost:
             by *= 1.0 + self.importance * c.chunk.facts.importance + (self.pin if c.chunk.facts.pinned else 0.0)
             if self.factor is not None:
                 by *= max(0.0, self.factor(c, query))
-            return min(1.0, c.score * by)
+            return max(0.0, min(1.0, c.score * by))
 
         return rescored(candidates, score)
 
@@ -143,7 +212,7 @@ class Quota:
     most: tuple[tuple[str, int], ...]
     window: int = 20
 
-    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
+    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002
         """Reorders; drops nothing."""
         limits = dict(self.most)
         seen: Counter[str] = Counter()
@@ -153,12 +222,7 @@ class Quota:
             seen[c.chunk.source] += 1
             full = seen[c.chunk.source] > limits.get(c.chunk.source, len(candidates)) and len(kept) < self.window
             (over if full else kept).append(c)
-        ceiling = 1.0
-        out = []
-        for c in kept + over:
-            ceiling = min(ceiling, c.score)
-            out.append(replace(c, score=ceiling))
-        return out
+        return falling(kept + over)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +232,21 @@ class Cut:
     min_score: float = 0.0
     on: str = "confidence"
 
+    def least(self, query: Query) -> float:
+        """What the question asks for, or else the profile."""
+        return query.min_score if query.min_score >= 0 else self.min_score
+
+    def value(self, candidate: Candidate) -> float:
+        """What the least is compared with."""
+        return candidate.signals.get("confidence", candidate.score) if self.on == "confidence" else candidate.score
+
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
         """Keeps a prefix of the order, so that fewer wanted is the same list, shorter."""
-        least = query.min_score if query.min_score >= 0 else self.min_score
+        least = self.least(query)
         kept: list[Candidate] = []
         spent = 0
         for c in candidates:
-            value = c.signals.get("confidence", c.score) if self.on == "confidence" else c.score
-            if value < least:
+            if self.value(c) < least:
                 continue
             spent += count_tokens(c.chunk.text) if query.budget_tokens else 0
             if len(kept) == query.limit or (query.budget_tokens and spent > query.budget_tokens and kept):
@@ -184,4 +255,4 @@ class Cut:
         return kept
 
 
-__all__ = ["Boost", "Cut", "Decay", "Mmr", "Quota", "Suppress", "age_days", "jaccard", "ordered"]
+__all__ = ["Boost", "Cut", "Decay", "Mmr", "Newer", "Quota", "Spread", "Suppress", "age_days", "jaccard", "ordered"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import time
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,7 @@ _VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
 _NOTE_ENDINGS = (".md", ".markdown", ".mdx")
 _TEXT_ENDINGS = (*_NOTE_ENDINGS, ".txt", ".rst", ".org", ".adoc")
 _ROOT_NOTES = ("memory.md", "user.md")
+_DETOUR = re.compile(r"/\.{0,2}(?:/|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class _Walk:
 
     def __init__(self, source: FileSource, deadline: float | None) -> None:
         self.root = str(source.root)
+        self._prefix = self.root.rstrip("/") + "/"
         self.max_file_bytes = source.max_file_bytes
         self.deadline = deadline
         self.documents: dict[str, Document] = {}
@@ -234,6 +237,8 @@ class _Walk:
 
     def _name(self, location: str) -> str:
         """The path a document is known by: relative to the root where it is inside, NFC, with slashes."""
+        if location.startswith(self._prefix) and location.isascii() and not _DETOUR.search(location):
+            return location[len(self._prefix) :]  # nearly every note, at a tenth of the time
         name = os.path.relpath(location, self.root) if self._inside(location) else os.path.normpath(location)
         name = unicodedata.normalize("NFC", name.replace(os.sep, "/"))
         return name.encode("utf-8", "replace").decode("utf-8")

@@ -13,6 +13,7 @@ import time
 import unicodedata
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -100,6 +101,8 @@ class SqliteStore:
         self._depth = 0
         self._changed = False
         self._closed = False
+        self._reading = 0
+        self._quiet = threading.Condition()
         with _translated(self.path):
             self._db = self._connect()
             try:
@@ -133,6 +136,7 @@ class SqliteStore:
         self._db.execute("PRAGMA temp_store = MEMORY")
         self._db.execute("PRAGMA cache_size = -16000")
         if self._file is not None and not self.read_only:
+            self._db.execute("PRAGMA page_size = 8192")  # of a new file; five vectors of 384 fill such a page
             mode = "delete" if on_network(self._file.parent) else "wal"
             self._db.execute(f"PRAGMA journal_mode = {mode}").fetchall()
             self._db.execute("PRAGMA synchronous = NORMAL" if mode == "wal" else "PRAGMA synchronous = FULL")
@@ -177,9 +181,11 @@ class SqliteStore:
             self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
     def close(self) -> None:
-        """Closes every connection; the WAL is folded into the file by the last one."""
-        with self._lock:
+        """Closes every connection once its reader is done; the WAL is folded into the file by the last one."""
+        with self._quiet:
             self._closed = True
+            self._quiet.wait_for(lambda: not self._reading)
+        with self._lock:
             for reader in list(self._readers):
                 reader.close()
             self._db.close()
@@ -213,8 +219,6 @@ class SqliteStore:
         db: apsw.Connection | None = getattr(self._local, "db", None)
         if db is None:
             with self._lock:
-                if self._closed:
-                    raise StoreError("the memory is closed", hint="open it again")
                 db = self._local.db = self._connect_read_only(self._file)
                 db.set_busy_timeout(BUSY_TIMEOUT_MS)
                 db.execute("PRAGMA cache_size = -16000")
@@ -226,7 +230,16 @@ class SqliteStore:
             if self._file is None or self._depth:
                 with self._lock:
                     return self._db.execute(sql, values).fetchall()
-            return self._reader().execute(sql, values).fetchall()
+            with self._quiet:
+                if self._closed:
+                    raise StoreError("the memory is closed", hint="open it again")
+                self._reading += 1
+            try:
+                return self._reader().execute(sql, values).fetchall()
+            finally:
+                with self._quiet:
+                    self._reading -= 1
+                    self._quiet.notify_all()
 
     def _one(self, sql: str, values: Sequence[Any] = ()) -> Any:
         with self._lock:
@@ -509,7 +522,7 @@ class SqliteStore:
                     hint="a model changed under its name: delete the index file, it comes back by itself",
                 )
             self._db.executemany(
-                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
+                "INSERT OR REPLACE INTO vectors (content_hash, model, vector) VALUES (?, ?, ?)",
                 [(key, number, vector.astype("<f4").tobytes()) for key, vector in vectors.items()],
             )
 
@@ -557,17 +570,21 @@ def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
         yield values[i : i + _IN]
 
 
-def _chunk(r: Sequence[Any]) -> Chunk:
-    facts = Facts(
-        title=r[9],
-        date=dt.date.fromisoformat(r[10]) if r[10] else None,
-        evergreen=bool(r[11]),
-        importance=r[12],
-        pinned=bool(r[13]),
-        supersedes=tuple(json.loads(r[14])) if r[14] != "[]" else (),
-    )
-    heading = tuple(json.loads(r[6])) if r[6] != "[]" else ()
-    return Chunk(r[1], r[2], r[3], r[4], r[5], heading, r[7], r[8], facts, r[0])
+def _chunk(r: tuple[Any, ...]) -> Chunk:
+    return Chunk(r[1], r[2], r[3], r[4], r[5], _strings(r[6]), r[7], r[8], _facts(r[9:15]), r[0])
+
+
+@lru_cache(maxsize=8192)
+def _strings(text: str) -> tuple[str, ...]:
+    """A tuple kept as JSON: chunks of one document bring the same again and again."""
+    return tuple(json.loads(text))
+
+
+@lru_cache(maxsize=4096)
+def _facts(columns: tuple[Any, ...]) -> Facts:
+    title, date, evergreen, importance, pinned, supersedes = columns
+    day = dt.date.fromisoformat(date) if date else None
+    return Facts(title, day, bool(evergreen), importance, bool(pinned), _strings(supersedes))
 
 
 def path_matcher(pattern: str) -> Callable[[str], bool]:

@@ -64,6 +64,9 @@ def _place_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout."),
         click.option("--model", help="Embedding model by name; 'none' for keywords only."),
         click.option(
+            "--setting", "given", multiple=True, metavar="KEY=VALUE", help="Any setting of 'recollect config' (repeatable)."
+        ),
+        click.option(
             "--index", "index_path", type=click.Path(), help="Index file to use instead of the workspace's own."
         ),
         click.option("-w", "--workspace", type=click.Path(), help="Folder with MEMORY.md or memory/."),
@@ -77,18 +80,29 @@ def _workspace(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @_place_options
     @functools.wraps(command)
-    def wrapped(workspace: str | None, index_path: str | None, model: str | None, **rest: Any) -> Any:
-        root, flags = _place(workspace, index_path, model)
+    def wrapped(
+        workspace: str | None, index_path: str | None, model: str | None, given: Sequence[str], **rest: Any
+    ) -> Any:
+        root, flags = _place(workspace, index_path, model, given)
         with Memory.open(root, **flags) as memory:
             return command(memory=memory, **rest)
 
     return wrapped
 
 
-def _place(workspace: str | None, index_path: str | None, model: str | None) -> tuple[Path, dict[str, Any]]:
+def _place(
+    workspace: str | None, index_path: str | None, model: str | None, given: Sequence[str]
+) -> tuple[Path, dict[str, Any]]:
     """The workspace and the settings that flags give; a path on the command line is relative to where one stands."""
     root = Path(workspace) if workspace else find_workspace(Path.cwd(), os.environ)
-    return root, {"index__path": os.path.abspath(index_path) if index_path else None, "embed__model": model}
+    flags: dict[str, Any] = {}
+    for one in given:
+        key, mark, value = one.partition("=")
+        if not mark:
+            raise UsageError(f"--setting {one!r} has no value", hint="write --setting search.limit=10")
+        flags[key.strip().replace(".", "__")] = value.strip()
+    flags |= {"index__path": os.path.abspath(index_path)} if index_path else {}
+    return root, flags | ({"embed__model": model} if model else {})
 
 
 def _emit(value: dict[str, Any]) -> None:
@@ -221,9 +235,9 @@ def status(memory: Memory, *, as_json: bool) -> None:
 
 @cli.command()
 @_place_options
-def config(workspace: str | None, index_path: str | None, model: str | None, *, as_json: bool) -> None:
+def config(workspace: str | None, index_path: str | None, model: str | None, given: Sequence[str], *, as_json: bool) -> None:
     """Show every setting with where its value came from."""
-    root, flags = _place(workspace, index_path, model)
+    root, flags = _place(workspace, index_path, model, given)
     if not root.is_dir():
         raise WorkspaceError(f"{root} is not a folder", hint="make the folder, or name another with -w")
     settings = load(root, env=os.environ, flags={k.replace("__", "."): v for k, v in flags.items() if v})
@@ -262,7 +276,7 @@ def demo(folder: str | None) -> None:
 @click.argument("sets", nargs=-1)
 @click.option("--profile", "profiles", default="default,lexical,vector", help="Profiles to measure, with commas.")
 @click.option("--against", default="", help="Compare every other profile with this one, question by question.")
-@click.option("--set", "only", multiple=True, help="Only this set of a folder of sets (repeatable).")
+@click.option("--only", multiple=True, help="Only this set of a folder of sets (repeatable).")
 @click.option("--by-type", is_flag=True, help="A line for every type of question.")
 @click.option("--save", type=click.Path(), help="Write all figures to a JSON file.")
 @click.option("--baseline", type=click.Path(exists=True), help="Compare with figures saved before.")

@@ -68,6 +68,8 @@ def measure(
     only: Sequence[str] = (),
 ) -> list[runner.Run]:
     """Runs every set under every profile."""
+    if not profiles:
+        raise UsageError("no profile was named", hint="name one, such as --profile default")
     for name in profiles:
         check_profile(name)
     model = memory.embedder
@@ -81,7 +83,7 @@ def measure(
             memory.sync()
         runs += runner.evaluate(one, profiles, embedder=cached, own=memory, progress=render.Bar())
     if not runs:
-        raise UsageError("no set was chosen", hint="check --set against the names of the folders")
+        raise UsageError("no set was chosen", hint="check --only against the names of the folders")
     return runs
 
 

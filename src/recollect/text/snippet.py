@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
-from recollect.text.words import index_terms, is_unspaced, places, query_terms
+from recollect.text.words import is_unspaced, places, query_terms, term_set
 
 _GAP = re.compile(r"\s")
 _TRIM = 24
@@ -34,14 +35,29 @@ def _matches(text: str, query: str) -> Iterator[tuple[int, int, frozenset[str]]]
     """Where the question's terms stand, and which: (start, end, terms)."""
     terms = query_terms(query)
     wanted = frozenset(terms.words)
+
+    def seen(piece: str) -> frozenset[str]:
+        found = _terms(piece)
+        if not terms.prefixes or not wanted.isdisjoint(found):
+            return wanted & found
+        return frozenset(p for p in terms.prefixes for f in found if f.startswith(p))
+
     for start, end in places(text):
-        step = _STEP if is_unspaced(text[start:end]) else end - start
-        for at in range(start, end, step):
-            stop = min(end, at + step + 1)
-            found = index_terms(text[at:stop])[0].split()
-            seen = wanted.intersection(found) or {p for p in terms.prefixes for f in found if f.startswith(p)}
-            if seen:
-                yield at, stop, frozenset(seen)
+        word = text[start:end]
+        if word.isascii() or not is_unspaced(word):
+            if terms_seen := seen(word):
+                yield start, end, terms_seen
+            continue
+        for at in range(start, end, _STEP):
+            stop = min(end, at + _STEP + 1)
+            if terms_seen := seen(text[at:stop]):
+                yield at, stop, terms_seen
+
+
+@lru_cache(maxsize=8192)
+def _terms(word: str) -> frozenset[str]:
+    """What a word became in the index: most words of a passage stood in one shown before."""
+    return term_set(word)
 
 
 def _densest(matches: list[tuple[int, int, frozenset[str]]], room: int) -> tuple[int, int]:

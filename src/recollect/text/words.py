@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 
 import Stemmer
@@ -208,6 +209,7 @@ def term_set(text: str) -> frozenset[str]:
     return frozenset(index_terms(text)[0].split())
 
 
+@lru_cache(maxsize=64)
 def query_terms(text: str) -> Terms:
     """What a question looks for; operators and punctuation are data, and any text is fine."""
     words: dict[str, None] = {}

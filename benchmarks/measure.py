@@ -1,0 +1,365 @@
+"""What is measured and how: each function returns figures, in seconds, bytes and counts."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import apsw
+import notes
+import numpy as np
+
+from recollect.embed.local import PACKAGED, LocalEmbedder
+from recollect.embed.registry import DEFAULT_MODEL
+from recollect.memory import Memory
+from recollect.ports import Role, Vectors
+
+MODEL = PACKAGED[DEFAULT_MODEL]
+MODEL_ID = f"local/{MODEL.name}@{MODEL.max_tokens}"
+_CLUSTERS = 200
+_TRIES = 3
+_PEAK = """
+import atexit, re, resource, sys
+def peak():
+    try:
+        kib = int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1])
+    except OSError:
+        kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform == "darwin" else 1)
+    sys.stderr.write(f"\\npeak {kib}\\n")
+atexit.register(peak)
+from recollect.surfaces.cli import main
+sys.argv[0] = "recollect"
+main()
+"""
+
+Better = Literal["less", "more", "equal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much is measured."""
+
+    notes: int
+    rounds: int
+    questions: int
+    texts: int
+
+    @property
+    def name(self) -> str:
+        """The size in words."""
+        return f"{self.notes:,} notes"
+
+
+FULL = Scale(notes=2000, rounds=7, questions=100, texts=60)
+QUICK = Scale(notes=60, rounds=1, questions=4, texts=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One line of the table: a value with its unit, what it should be, and how it was come by."""
+
+    key: str
+    what: str
+    value: float
+    unit: str
+    how: str
+    target: float | None = None
+    better: Better = "less"
+    samples: tuple[float, ...] = field(default=(), repr=False)
+
+    @property
+    def verdict(self) -> str:
+        """`ok` or `over`; nothing where there is no target."""
+        if self.target is None:
+            return ""
+        if self.better == "equal":
+            return "ok" if self.value == self.target else "over"
+        return "ok" if (self.value <= self.target if self.better == "less" else self.value >= self.target) else "over"
+
+
+class Clustered:
+    """Vectors without a model: one of some two hundred directions, chosen by the text, with noise around it.
+
+    It goes by the packaged model's name, so that an index filled with it is read as the model's own.
+    """
+
+    def __init__(self) -> None:
+        self.id = MODEL_ID
+        self.dim = MODEL.dim
+        self.seen = 0
+        self._centres = np.random.default_rng(11).standard_normal((_CLUSTERS, self.dim)).astype(np.float32)
+
+    def embed(self, texts: Sequence[str], role: Role) -> Vectors:  # noqa: ARG002 - both roles are alike
+        """One unit row per text."""
+        self.seen += len(texts)
+        out = np.empty((len(texts), self.dim), dtype=np.float32)
+        for i, text in enumerate(texts):
+            key = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+            noise = np.random.default_rng(key).standard_normal(self.dim, dtype=np.float32)
+            out[i] = self._centres[key % _CLUSTERS] + 0.8 * noise
+        return np.asarray(out / np.linalg.norm(out, axis=1, keepdims=True), dtype=np.float32)
+
+
+class Precomputed:
+    """An embedder whose answers were made beforehand: a search with it spends no time on the question's vector."""
+
+    def __init__(self, inner: Clustered, questions: Sequence[str]) -> None:
+        self.id = inner.id
+        self.dim = inner.dim
+        self._known = dict(zip(questions, inner.embed(questions, "query"), strict=True))
+
+    def embed(self, texts: Sequence[str], role: Role) -> Vectors:  # noqa: ARG002 - only questions are asked
+        """The row of each known question."""
+        return np.stack([self._known[text] for text in texts])
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one process cost."""
+
+    wall_s: float
+    cpu_s: float
+    peak_bytes: int = 0
+
+
+class Bench:
+    """A generated workspace and what is measured on it."""
+
+    def __init__(self, folder: Path, scale: Scale) -> None:
+        self.scale = scale
+        self.root = folder / "workspace"
+        self.home = folder / "home"
+        self.home.mkdir()
+        self.prose = notes.write_workspace(self.root, scale.notes)
+        self.questions = notes.questions(self.prose, self.root, scale.questions)
+        self.chunks = 0
+
+    def open(self, **options: Any) -> Memory:
+        """The workspace without anybody's settings."""
+        return Memory.open(self.root, env={}, **options)
+
+    def command(self, *arguments: str, peak: bool = False) -> Spent:
+        """Runs `recollect` as a process of its own and waits for it."""
+        script = Path(sys.executable).with_name("recollect")
+        start = [str(script)] if script.exists() else [sys.executable, "-m", "recollect.surfaces.cli"]
+        if peak:
+            start = [sys.executable, "-c", _PEAK]
+        keep = {k: v for k, v in os.environ.items() if not k.startswith(("RECOLLECT_", "XDG_", "PYTHON"))}
+        before, begun = _children_s(), time.perf_counter()
+        done = subprocess.run(
+            [*start, *arguments], env={**keep, "HOME": str(self.home)}, cwd=self.root, capture_output=True, check=True
+        )
+        wall, cpu = time.perf_counter() - begun, _children_s() - before
+        return Spent(wall, cpu, int(done.stderr.rsplit(b"peak ", 1)[1]) * 1024 if peak else 0)
+
+    def commands(self, *arguments: str) -> tuple[list[float], list[float]]:
+        """Wall and CPU seconds of as many runs as there are rounds."""
+        spent = [self.command(*arguments) for _ in range(self.scale.rounds)]
+        return [s.wall_s for s in spent], [s.cpu_s for s in spent]
+
+    def first_index(self) -> Iterator[Figure]:
+        """Reading, cutting and putting every note, keywords only, into an index that was not there."""
+        rates = []
+        for _ in range(3):
+            shutil.rmtree(self.root / ".recollect", ignore_errors=True)
+            with self.open() as memory:
+                begun = time.process_time()
+                self.chunks = memory.sync(embed=False).chunks
+                rates.append(self.chunks / (time.process_time() - begun))
+        size = (self.root / ".recollect" / "index.sqlite").stat().st_size
+        what = f"first index of {self.scale.name} ({self.chunks:,} chunks), no embedding"
+        yield _median("first_index", what, rates, "chunks/s", clock="CPU", better="more")
+        yield Figure(
+            "disk_keywords", "bytes on disk a chunk, keywords only", size / self.chunks, "B", "file size, once"
+        )
+        with self.open(embedder=Clustered()) as memory:
+            memory.sync()
+        size = (self.root / ".recollect" / "index.sqlite").stat().st_size
+        what = f"bytes on disk a chunk, with {MODEL.dim}-dimension vectors"
+        yield Figure("disk_vectors", what, size / self.chunks, "B", "file size, once")
+
+    def no_change(self) -> Iterator[Figure]:
+        """An index run that finds every file as it was."""
+        wall, cpu = self.commands("index")
+        yield _median("unchanged_process", "second index, nothing changed, whole process", wall, "s", target=0.5)
+        yield _median("unchanged_process_cpu", "the same, CPU time", cpu, "s", clock="CPU")
+        with self.open(embedder=Clustered()) as memory:
+            memory.sync()
+            took = [_wall(memory.sync) for _ in range(3 * self.scale.rounds)]
+        yield _median("unchanged", "second index, nothing changed, in process", took, "s", target=0.5)
+
+    def one_change(self) -> Iterator[Figure]:
+        """A sentence is added to one note at a time: only chunks with new text may be embedded."""
+        wrong = embedded = 0
+        took = []
+        model = Clustered()
+        with self.open(embedder=model) as memory:
+            memory.sync()
+            paths = sorted(p for p in memory.store.documents() if p.startswith("memory/20"))
+            for path in paths[:: max(1, len(paths) // self.scale.rounds)][: self.scale.rounds]:
+                place = self.root / path
+                before = {c.content_hash for c in memory.store.chunks_of(path)}
+                lines = place.read_text(encoding="utf-8").split("\n")
+                lines[4] += " " + self.prose.sentence(self.prose.topic())
+                place.write_text("\n".join(lines), encoding="utf-8")
+                changed = time.time() - 1800
+                os.utime(place, (changed, changed))
+                model.seen = 0
+                took.append(_wall(memory.sync))
+                embedded += model.seen
+                new = {c.content_hash for c in memory.store.chunks_of(path)} - before
+                wrong += model.seen != len(new)
+        how = f"counted over {len(took)} changes"
+        yield Figure("changed_embedded", "one changed note: chunks embedded anew", embedded / len(took), "chunks", how)
+        what = "one changed note: runs that embedded more or less than its new chunks"
+        yield Figure("changed_wrong", what, wrong, "runs", how, target=0, better="equal")
+        yield _median("changed", "one changed note: index without the model's time", took, "s", target=0.5)
+
+    def warm_search(self) -> Iterator[Figure]:
+        """Searches of an open memory, the question's vector given."""
+        fresh = "hybrid, with a look at every file first"
+        with self.open(embedder=Precomputed(Clustered(), self.questions)) as memory:
+            for key, name, profile in (
+                ("lexical", "lexical", "lexical"),
+                ("vector", "vector", "vector"),
+                ("hybrid", "hybrid", "default"),
+                ("fresh", fresh, "default"),
+            ):
+                took = self._ask(memory, profile, sync=key == "fresh")
+                how = f"{len(took)} questions, best of {_TRIES} each, wall"
+                target = 10.0 if key == "hybrid" else None
+                for part in (50, 95):
+                    value = float(np.percentile(took, part))
+                    what = f"warm search, {name}, p{part}"
+                    goal = target if part == 50 else None
+                    yield Figure(f"search_{key}_p{part}", what, value, "ms", how, goal, "less", tuple(took))
+
+    def _ask(self, memory: Memory, profile: str, *, sync: bool) -> list[float]:
+        memory.search(self.questions[0], profile=profile, sync=sync)
+
+        def once(question: str) -> float:
+            return _wall(lambda: memory.search(question, profile=profile, sync=sync))
+
+        return [1000 * min(once(q) for _ in range(_TRIES)) for q in self.questions]
+
+    def processes(self) -> Iterator[Figure]:
+        """Cold starts: what a person at a terminal waits for."""
+        question = "what did we decide about auth tokens"
+        self.command("search", question)
+        wall, cpu = self.commands("search", question)
+        yield _median("cold_search", "cold `recollect search`, packaged model", wall, "s", target=1.0)
+        yield _median("cold_search_cpu", "the same, CPU time", cpu, "s", clock="CPU")
+        wall, cpu = self.commands("search", "--model", "none", question)
+        yield _median("cold_search_keywords", "cold `recollect search`, keywords only", wall, "s")
+        _, cpu = self.commands("--version")
+        yield _median("version_cpu", "`recollect --version`", cpu, "s", clock="CPU", target=0.1)
+        how = "peak resident size, once"
+        spent = self.command("search", question, peak=True)
+        yield Figure("search_peak", "memory of a cold search, packaged model", spent.peak_bytes / 1e6, "MB", how)
+        shutil.copytree(self.root / "memory", self.home / "fresh" / "memory")
+        spent = self.command("index", "--no-embed", "-w", str(self.home / "fresh"), peak=True)
+        yield Figure("index_peak", "memory of a first index, no embedding", spent.peak_bytes / 1e6, "MB", how)
+
+    def model(self) -> Iterator[Figure]:
+        """The packaged model: chunks a second, and what that means for a whole workspace."""
+        model = LocalEmbedder(MODEL)
+        cores = os.cpu_count() or 1
+        model.embed(["a first text, which also loads the model"], "document")
+        for tokens in (400, 256):
+            texts = [self.prose.text(tokens, self.prose.topic()) for _ in range(self.scale.texts)]
+            wall, cpu = [], []
+            for _ in range(min(3, self.scale.rounds)):
+                before = time.process_time()
+                wall.append(len(texts) / _wall(lambda: model.embed(texts, "document")))  # noqa: B023
+                cpu.append(len(texts) / (time.process_time() - before) * cores)
+            best = max(wall)
+            how = f"best of {len(wall)} × {len(texts)} chunks, wall"
+            what = f"embedding, {tokens}-token chunks"
+            yield Figure(f"embed_{tokens}", what, best, "chunks/s", how, 20.0, "more", tuple(wall))
+            for count, target in ((600, 30.0), (6000, 300.0)):
+                what = f"embedding {count:,} chunks of {tokens} tokens"
+                yield Figure(f"embed_{tokens}_{count}", what, count / best, "s", "extrapolated from that rate", target)
+            # Never a verdict: nobody saw this rate, it is what the CPU time would allow.
+            what = f"estimate: {tokens}-token chunks, were all {cores} cores free"
+            how = f"{cores} ÷ CPU seconds a chunk, not observed"
+            yield Figure(f"embed_{tokens}_estimate", what, max(cpu), "chunks/s", how, samples=tuple(cpu))
+        question = "what did we decide about the tokens that the gateway rejected yesterday"
+        took = [1000 * _wall(lambda: model.embed([question], "query")) for _ in range(4 * self.scale.rounds)]
+        yield _median("embed_query", "embedding a 12-word question, warm", took, "ms")
+
+    def figures(self) -> Iterator[Figure]:
+        """All of them, in the order of the table."""
+        for part in (self.first_index, self.no_change, self.one_change, self.warm_search, self.processes, self.model):
+            yield from part()
+
+
+def _children_s() -> float:
+    """CPU seconds of all processes that were waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _wall(call: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    call()
+    return time.perf_counter() - begun
+
+
+def _median(
+    key: str, what: str, samples: Sequence[float], unit: str, *, clock: str = "wall", target: float | None = None,
+    better: Better = "less",
+) -> Figure:  # fmt: skip
+    best = max(samples) if better == "more" else min(samples)
+    how = f"median of {len(samples)}, {clock}; best {number(best)}"
+    return Figure(key, what, statistics.median(samples), unit, how, target, better, tuple(samples))
+
+
+def number(value: float) -> str:
+    """Three digits that matter, and no more."""
+    if value >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
+
+
+def free_cores(seconds: float = 0.5) -> float:
+    """How many cores are to be had: one busy process for each, and the CPU time they got over the time that passed."""
+    code = f"import time\nend = time.perf_counter() + {seconds}\nwhile time.perf_counter() < end: pass\n"
+    code += "print(time.process_time())"
+    count = os.cpu_count() or 1
+    running = [subprocess.Popen([sys.executable, "-S", "-c", code], stdout=subprocess.PIPE) for _ in range(count)]
+    return sum(float(process.communicate()[0]) for process in running) / seconds
+
+
+def machine() -> dict[str, Any]:
+    """What it ran on; how busy that was matters as much as what it is."""
+    name = platform.processor() or platform.machine()
+    memory = 0
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                name = line.partition(":")[2].strip()
+                break
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):
+        pass
+    return {
+        "processor": name,
+        "cores": os.cpu_count() or 1,
+        "free_cores": round(free_cores(), 1),
+        "memory_gb": round(memory / 1e9, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "sqlite": apsw.sqlite_lib_version(),
+        "load": round(os.getloadavg()[0], 1),
+    }

@@ -1,0 +1,221 @@
+"""What is known about a passage for a question, against measures written out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recollect.ports import FieldTerms
+from recollect.search.evidence import HEAD_WEIGHT, K1, MAX_TERMS, NEAR_WINDOW, Ask, B, ask, idf, measure, min_gap
+from recollect.store.sqlite import SqliteStore
+from recollect.types import Chunk, Filters
+from tests.search.made import chunk, store_of
+
+NOTES = [
+    chunk("auth", "Rotate the auth token every week, and token rotation is done by Mira.", heading=("Auth tokens",)),
+    chunk("deploy", "Deploys run on Tuesday. The key lives in the vault, beside the auth token."),
+    chunk("lunch", "Lunch with Mira at noon."),
+    chunk("arcade", "A token buys one game.", heading=("Arcade",)),
+]
+
+
+@pytest.fixture(scope="module")
+def store() -> SqliteStore:
+    return store_of(NOTES)
+
+
+def fields(store: SqliteStore, name: str) -> FieldTerms:
+    row = store.chunks_by_id(name)[0].row
+    return store.chunk_terms([row])[row]
+
+
+def signals(store: SqliteStore, question: str, name: str) -> dict[str, float]:
+    return measure(ask(question, store.term_counts), fields(store, name))
+
+
+def bm25_by_hand(store: SqliteStore, terms: list[str], name: str) -> float:
+    bodies = {c.id: fields(store, c.id).body.split() for c in NOTES}
+    heads = {c.id: fields(store, c.id).head.split() for c in NOTES}
+    mean = sum(map(len, bodies.values())) / len(bodies)
+    total = 0.0
+    for term in terms:
+        having = sum(term in bodies[n] or term in heads[n] for n in bodies)
+        weight = math.log(1 + (len(bodies) - having + 0.5) / (having + 0.5))
+        tf = bodies[name].count(term) + (1.5 if term in heads[name] else 0.0)
+        total += weight * tf * 2.2 / (tf + 1.2 * (1 - 0.75 + 0.75 * len(bodies[name]) / mean))
+    return total
+
+
+@pytest.mark.parametrize("name", [c.id for c in NOTES])
+@pytest.mark.parametrize(
+    "question", ["token", "auth tokens", "who rotates the auth token", "Mira lunch vault zeppelin"]
+)
+def test_bm25_is_the_one_of_the_books(store: SqliteStore, question: str, name: str) -> None:
+    terms = list(ask(question, store.term_counts).weights)
+    assert signals(store, question, name)["bm25"] == pytest.approx(bm25_by_hand(store, terms, name))
+
+
+def test_the_constants_are_those_of_the_hand_written_one() -> None:
+    assert (K1, B, HEAD_WEIGHT) == (1.2, 0.75, 1.5)
+    assert idf(10, 0) == pytest.approx(math.log(1 + 10.5 / 0.5))
+    assert idf(10, 10) > 0
+
+
+def test_text_is_bm25_over_what_the_question_could_reach(store: SqliteStore) -> None:
+    asked = ask("auth token zeppelin", store.term_counts)
+    reachable = sum(weight for term, weight in asked.weights.items() if term != "zeppelin") * (K1 + 1)
+    found = measure(asked, fields(store, "auth"))
+    assert found["text"] == pytest.approx(found["bm25"] / reachable)
+    assert 0 < found["text"] < 1
+
+
+def test_cover_is_the_share_of_the_information_found(store: SqliteStore) -> None:
+    weights = ask("mira zeppelin", store.term_counts).weights
+    assert signals(store, "mira zeppelin", "lunch")["cover"] == pytest.approx(weights["mira"] / sum(weights.values()))
+    assert signals(store, "lunch with mira", "lunch")["cover"] == 1.0
+    assert set(signals(store, "zeppelin", "lunch").values()) == {0.0}
+
+
+def test_head_is_the_share_found_in_headings_and_the_file_name(store: SqliteStore) -> None:
+    weights = ask("arcade game", store.term_counts).weights
+    share = weights["arcad"] / sum(weights.values())
+    assert signals(store, "arcade game", "arcade")["head"] == pytest.approx(share)
+    assert signals(store, "game", "arcade")["head"] == 0.0
+
+
+def test_exact_tells_the_word_as_it_was_written_from_its_stem(store: SqliteStore) -> None:
+    assert signals(store, "rotation", "auth")["exact"] == 1.0
+    assert signals(store, "rotating", "auth")["exact"] == 0.0
+    assert signals(store, "rotating", "auth")["cover"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("body", "near"),
+    [
+        ("auth token", 1.0),
+        ("token auth", 1 - 1 / NEAR_WINDOW),
+        ("auth x token", 1 - 1 / NEAR_WINDOW),
+        ("auth x x x x x x x token", 1 - 7 / NEAR_WINDOW),
+        ("auth x x x x x x x x token", 0.0),
+        ("auth", 0.0),
+    ],
+)
+def test_near_falls_with_the_distance_of_neighbours(store: SqliteStore, body: str, near: float) -> None:
+    found = measure(ask("auth token", store.term_counts), FieldTerms("", body, ""))
+    assert found["near"] == pytest.approx(near)
+
+
+def test_near_is_the_mean_over_the_pairs_of_the_question(store: SqliteStore) -> None:
+    asked = ask("mira lunch token", store.term_counts)
+    first = asked.weights["mira"] + asked.weights["lunch"]
+    second = asked.weights["lunch"] + asked.weights["token"]
+    found = measure(asked, FieldTerms("", "mira lunch", ""))
+    assert found["near"] == pytest.approx(first / (first + second))
+
+
+places = st.lists(st.integers(0, 60), min_size=1, max_size=8, unique=True).map(sorted)
+
+
+@given(first=places, second=places)
+def test_the_least_gap_is_the_least_over_all_pairs(first: list[int], second: list[int]) -> None:
+    every = [b - a if b > a else max(1, a - b + 1) for a in first for b in second]
+    assert min_gap(first, second) == min(every)
+
+
+def find(store: SqliteStore, match: str) -> list[str]:
+    return [store.chunks([s.row])[s.row].id for s in store.lexical(match, 10, Filters())]
+
+
+CHINESE: list[Chunk] = [
+    chunk("heading", "我们每天喝一杯。", heading=("茶",)),
+    chunk("inside", "今天买了绿茶和面包。"),
+    chunk("phrase", "三分钟。", heading=("备份脚本",)),
+    chunk("other", "完全不同。"),
+]
+
+
+def test_a_single_character_is_found_in_text_and_headings() -> None:
+    store = store_of(CHINESE)
+    asked = ask("茶", store.term_counts)
+    assert sorted(find(store, asked.match)) == ["heading", "inside"]
+    in_heading = measure(asked, fields(store, "heading"))
+    assert (in_heading["cover"], in_heading["head"]) == (1.0, 1.0)
+    assert 0 < in_heading["text"] < 1
+    in_text = measure(asked, fields(store, "inside"))
+    assert (in_text["cover"], in_text["head"]) == (1.0, 0.0)
+    assert measure(asked, fields(store, "other"))["cover"] == 0.0
+
+
+def test_a_longer_word_without_spaces_is_found_in_headings_too() -> None:
+    store = store_of(CHINESE)
+    assert find(store, ask("备份脚本", store.term_counts).match) == ["phrase"]
+
+
+def test_words_that_cost_much_and_say_little_stay_out_of_the_match() -> None:
+    names = ["z" + "".join(chr(ord("a") + int(digit)) for digit in f"{i:03}") for i in range(220)]
+    store = store_of([chunk(name, f"common words about {name}", path=f"{name}x.md") for name in names])
+    asked = ask("common zaah", store.term_counts)
+    assert asked.common == {"common"}
+    assert '"common"' not in asked.match
+    assert find(store, asked.match) == ["zaah"]
+    assert len(find(store, ask("common words", store.term_counts).match)) == 10, "unless there are no others"
+
+
+def test_a_question_of_any_length_asks_for_so_many_terms(store: SqliteStore) -> None:
+    asked = ask("token " + " ".join(f"unknown{i}" for i in range(3000)), store.term_counts)
+    assert len(asked.weights) == MAX_TERMS
+    assert "token" in asked.weights, "what the corpus knows is kept first"
+    assert sorted(find(store, asked.match)) == ["arcade", "auth", "deploy"]
+    assert find(store, asked.match_all) == []
+
+
+def test_the_old_and_joined_match_wants_every_word_even_the_common_ones(store: SqliteStore) -> None:
+    asked = ask("what is the auth token", store.term_counts)
+    assert asked.match_all == '"auth" AND "token" AND "what" AND "is" AND "the"'
+    assert find(store, asked.match_all) == []
+    assert find(store, ask("the auth token", store.term_counts).match_all) == ["auth", "deploy"]
+
+
+def test_rarity_grows_with_how_seldom_the_known_words_of_a_question_are(store: SqliteStore) -> None:
+    def rarity(text: str) -> float:
+        return ask(text, store.term_counts).rarity
+
+    assert 0 < rarity("token") < rarity("token mira") < rarity("mira") < rarity("vault") < 1
+    assert rarity("token zeppelin") == rarity("token"), "what nobody has written says nothing"
+    assert rarity("zeppelin") == rarity("") == 0.0
+
+
+questions = st.text(max_size=60) | st.lists(
+    st.sampled_from(
+        ['"', "'", "*", "^", "AND", "OR", "NOT", "NEAR(", ")", "{head body}", ":", "-", "a_b", "C++", "#1", "茶",
+         "备份脚本", "한", "한국어", "ชา", "the", "v1.2.3", "2026-03-12", "don't", "x'y", "\\", "\0",
+         "\ud800", "naïve", "a/b/c.md"]
+    ),
+    max_size=8,
+).map(" ".join)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=questions)
+def test_any_text_makes_a_valid_match(store: SqliteStore, text: str) -> None:
+    asked: Ask = ask(text, store.term_counts)
+    for match in (asked.match, asked.match_all):
+        store.lexical(match, 5, Filters())
+    for one in NOTES:
+        found = measure(asked, fields(store, one.id))
+        assert all(0.0 <= value <= 1.0 for name, value in found.items() if name != "bm25")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    words=st.lists(
+        st.sampled_from(["rotate", "token", "mira", "vault", "lunch", "game", "tuesday", "茶"]), min_size=1, max_size=5
+    )
+)
+def test_the_match_finds_exactly_what_covers_some_of_the_question(store: SqliteStore, words: list[str]) -> None:
+    asked = ask(" ".join(words), store.term_counts)
+    covering = {c.id for c in NOTES if measure(asked, fields(store, c.id))["cover"] > 0}
+    assert set(find(store, asked.match)) == covering

@@ -1,0 +1,106 @@
+"""Profiles: the published pipelines as data, and how many hits each shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recollect.embed.hashed import HashedEmbedder
+from recollect.errors import UsageError
+from recollect.memory import Memory
+from recollect.search.profiles import PROFILES, profile
+from recollect.search.stages import Cut, Decay, Suppress
+from recollect.settings import SearchSettings, Settings
+from tests.conftest import Write
+from tests.search.made import NOW, candidate, day, ids, query, scores, through
+
+
+def test_openclaw_takes_four_candidates_a_leg_for_every_hit_wanted() -> None:
+    assert [PROFILES["openclaw"].pool_for(limit) for limit in (1, 6, 20)] == [4, 24, 80]
+    assert PROFILES["openclaw"].limit == 6
+    assert PROFILES["openclaw"].stages == (Cut(0.35, on="score"),)
+
+
+@pytest.mark.parametrize("name", sorted(set(PROFILES) - {"openclaw", "openclaw-2026.2.13"}))
+def test_every_other_pool_is_fixed(name: str) -> None:
+    assert len({PROFILES[name].pool_for(limit) for limit in (1, 6, 500)}) == 1
+
+
+def test_siftcoder_is_as_it_was_published() -> None:
+    sift = PROFILES["siftcoder"]
+    assert (sift.pool_for(1), sift.limit) == (50, 5)
+    assert sift.stages == (Decay(tau_days=7.0), Suppress(), Cut(on="score"))
+    found = through(
+        sift,
+        [
+            candidate("new", vector=(2, 0.5), lexical=2, date=day(1), supersedes=("old.md",)),
+            candidate("old", vector=(1, 0.6), lexical=1, date=day(1)),
+            candidate("stale", vector=(3, 0.4), lexical=3, date=day(30)),
+        ],
+        query(),
+    )
+    assert scores(found) == {
+        "new": pytest.approx(2 / 62 * 0.867, rel=1e-3),
+        "stale": pytest.approx(2 / 63 * 0.01376, rel=1e-3),
+    }
+
+
+def test_maxnorm_decays_and_diversifies() -> None:
+    text = "the router is a fritz box"
+    copies = [candidate(name, text=text, vector=(rank, 0.6), date=day(0)) for rank, name in ((1, "a"), (2, "b"))]
+    other = candidate("c", text="backups run at night", vector=(3, 0.45), date=day(0))
+    faded = candidate("d", text="the lamp is green", vector=(4, 0.6), date=day(90))
+    assert ids(through(PROFILES["maxnorm"], [*copies, other, faded], query())) == ["a", "c", "b", "d"]
+
+
+def test_a_natural_question_finds_nothing_when_its_words_are_joined_by_and(memory: Memory, write: Write) -> None:
+    write("memory/network.md", "# Network\n\nThe router sits in the hall, its password is on the box.\n")
+    write("memory/tea.md", "# Tea\n\nGreen tea, three minutes.\n")
+    question = "what was the password of our router at home again?"
+    found = memory.search(question, profile="openclaw", now=NOW)
+    assert found.hits[0].chunk.path == "memory/network.md"
+    assert found.hits[0].ranks["lexical"].rank == 1
+    old = memory.search(question, profile="openclaw-2026.2.13", now=NOW)
+    assert next(leg for leg in old.trace.legs if leg.stage == "lexical").marks == ()
+    whole = memory.search("router password", profile="openclaw-2026.2.13", now=NOW)
+    assert "lexical" in whole.hits[0].ranks, "two words that stand in one note are found even so"
+
+
+def eight_notes(write: Write) -> None:
+    for number in range(8):
+        write(f"memory/note{number}.md", f"# Note {number}\n\nThe staging port is {8440 + number}.\n")
+
+
+@pytest.mark.parametrize(("name", "shown"), [("siftcoder", 5), ("rrf", 6), ("default", 6)])
+def test_a_profile_says_how_many_hits_when_nobody_else_does(
+    memory: Memory, write: Write, name: str, shown: int
+) -> None:
+    eight_notes(write)
+    assert len(memory.search("staging port", profile=name, now=NOW).hits) == shown
+    assert memory.limit(name) == shown
+    assert len(memory.search("staging port", profile=name, limit=7, now=NOW).hits) == 7
+
+
+@pytest.mark.parametrize("limit", [3, 6])
+def test_a_limit_that_the_user_has_set_goes_before_the_profile(root: Path, write: Write, limit: int) -> None:
+    eight_notes(write)
+    (root / "recollect.toml").write_text(f"[search]\nlimit = {limit}\n")
+    with Memory.open(root, embedder=HashedEmbedder()) as memory:
+        assert len(memory.search("staging port", profile="siftcoder", now=NOW).hits) == limit
+
+
+def test_a_limit_in_a_settings_object_counts_as_set(root: Path, write: Write) -> None:
+    eight_notes(write)
+    own = Settings(search=SearchSettings(limit=2))
+    with Memory.open(root, settings=own, embedder=HashedEmbedder()) as memory:
+        assert len(memory.search("staging port", profile="siftcoder", now=NOW).hits) == 2
+
+
+def test_an_unknown_profile_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(UsageError, match="no profile is called 'opnclaw'") as caught:
+        profile("opnclaw")
+    assert caught.value.hint == "did you mean openclaw?"
+    with pytest.raises(UsageError) as caught:
+        profile("zzz")
+    assert "siftcoder" in caught.value.hint

@@ -1,0 +1,36 @@
+"""What an older index holds is there after it was opened by a newer version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import numpy as np
+
+from recollect.store.schema import APPLICATION_ID, MIGRATIONS
+from recollect.store.sqlite import SqliteStore
+
+
+def test_vectors_of_the_first_schema_are_kept(tmp_path: Path) -> None:
+    file = tmp_path / "index.sqlite"
+    vectors = {f"hash{i}": np.full(4, i, dtype="<f4") for i in range(3)}
+    db = apsw.Connection(str(file))
+    db.execute(MIGRATIONS[0]).fetchall()
+    db.execute(f"PRAGMA user_version = 1; PRAGMA application_id = {APPLICATION_ID}").fetchall()
+    db.execute("INSERT INTO models (name, dim) VALUES ('m', 4)")
+    db.executemany("INSERT INTO vectors VALUES (?, 1, ?)", [(key, v.tobytes()) for key, v in vectors.items()])
+    db.close()
+    store = SqliteStore(file)
+    found = store._all("SELECT content_hash, vector FROM vectors ORDER BY content_hash")
+    assert found == [(key, v.tobytes()) for key, v in vectors.items()]
+    store.put_vectors("m", {"hash0": np.ones(4, dtype=np.float32)})
+    assert store.models() == [("m", 4, 3)]
+    store.close()
+
+
+def test_a_vector_shares_its_page_with_others(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "index.sqlite")
+    store.put_vectors("m", {f"hash{i}": np.ones(384, dtype=np.float32) for i in range(1000)})
+    pages = store._all("PRAGMA page_count")[0][0] * store._all("PRAGMA page_size")[0][0]
+    store.close()
+    assert pages < 1000 * 384 * 4 * 1.3

@@ -1,0 +1,63 @@
+"""The benchmark runs, small, and says what it measured: the figures themselves are for `make bench`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RUN = Path(__file__).parent.parent / "benchmarks" / "run.py"
+TARGETS = {
+    "unchanged_process": 0.5,
+    "unchanged": 0.5,
+    "changed_wrong": 0,
+    "search_hybrid_p50": 10,
+    "cold_search": 1.0,
+    "version_cpu": 0.1,
+    "embed_400_600": 30,
+    "embed_400_6000": 300,
+    "embed_256_600": 30,
+    "embed_256_6000": 300,
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the bench reads the CPU time of its processes")
+def test_a_small_bench_has_every_figure(tmp_path: Path) -> None:
+    out = tmp_path / "figures.json"
+    done = subprocess.run(
+        [sys.executable, RUN, "--quick", "--json", out], capture_output=True, text=True, encoding="utf-8", check=True
+    )
+    raw = json.loads(out.read_text(encoding="utf-8"))
+    figures = {f["key"]: f for f in raw["figures"]}
+    assert len(figures) == len(raw["figures"])
+    assert raw["scale"]["notes"] == 60
+    assert raw["machine"]["cores"] >= 1
+    assert {key: figures[key]["target"] for key in TARGETS} == TARGETS
+    for figure in figures.values():
+        assert figure["value"] > 0 or figure["key"] == "changed_wrong"
+        assert figure["verdict"] == "" if figure["target"] is None else figure["verdict"] in ("ok", "over")
+        assert figure["what"] in done.stdout
+    assert figures["changed_wrong"]["value"] == 0
+    assert figures["changed_embedded"]["value"] >= 1
+    head, blank, *table = done.stdout.splitlines()
+    assert head.startswith("60 notes on ")
+    assert not blank
+    assert len(table) == len(figures) + 2
+    assert len({len(line) for line in table}) == 1
+
+
+def test_the_same_seed_writes_the_same_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(RUN.parent))
+    import notes
+
+    for name in ("one", "two"):
+        notes.write_workspace(tmp_path / name, 50)
+    one, two = (
+        {p.relative_to(tmp_path / name): p.read_bytes() for p in (tmp_path / name).rglob("*.md")}
+        for name in ("one", "two")
+    )
+    assert len(one) == 50
+    assert one == two
