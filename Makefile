@@ -1,8 +1,9 @@
 PYTHON ?= python3
 VENV := .venv
+SETS ?= ../shared/eval
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench slow clean
+.PHONY: demo test check bench quality tune slow clean
 
 demo: $(VENV)/.ready
 	$(BIN)/recollect demo
@@ -21,6 +22,12 @@ check: $(VENV)/.ready-dev
 
 bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/run.py
+
+quality: $(VENV)/.ready-dev
+	$(BIN)/python benchmarks/quality.py $(SETS)
+
+tune: $(VENV)/.ready-dev
+	$(BIN)/python -m recollect.eval.tuning $(SETS)
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -10,7 +10,7 @@ import re
 import threading
 import time
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from recollect.search import explain, profiles
 from recollect.search.evidence import ask
 from recollect.search.pipeline import Bench, Profile, Ranked, run
 from recollect.search.rerank import Rerank
-from recollect.search.stages import Cut, Decay
+from recollect.search.stages import Abstain, Cut, Decay
 from recollect.settings import SearchSettings, Settings
 from recollect.sources.files import FileSource
 from recollect.store.sqlite import SqliteStore
@@ -347,7 +347,16 @@ class Memory:
             notices.append(Notice("empty_query", "the question has no word to look for", "type some words"))
         least = self.settings.search.min_score if min_score is None else min_score
         now = now or dt.datetime.now()  # noqa: DTZ005 - days in notes and questions are days of this place
-        query = Query(text, now, limit or self.limit(chosen), filters, least, budget_tokens, spans_in(text, now), asks_for_now(text))
+        query = Query(
+            text,
+            now,
+            limit or self.limit(chosen),
+            filters,
+            least,
+            budget_tokens,
+            spans_in(text, now),
+            asks_for_now(text),
+        )
         return query, chosen, notices
 
     def _profile(self, name: str) -> Profile:
@@ -408,12 +417,15 @@ class Memory:
         chosen = profile if isinstance(profile, Profile) else profiles.profile(profile)
         return chosen.limit if untouched else own
 
-    def min_score(self, profile: str) -> float:
-        """The least confidence a hit needs under a profile, as set or as the profile says."""
-        if self.settings.search.min_score >= 0:
-            return self.settings.search.min_score
-        cuts = [s.min_score for s in profiles.profile(profile).stages if isinstance(s, Cut)]
-        return cuts[-1] if cuts else 0.0
+    def shown(self, candidates: Sequence[Candidate], profile: str) -> list[Candidate]:
+        """What a user would see of an order that was made without thresholds."""
+        own = self.settings.search.min_score
+        query = Query("", dt.datetime.min, self.limit(profile), min_score=own)
+        kept: Sequence[Candidate] = candidates
+        for stage in profiles.profile(profile).stages:
+            if isinstance(stage, Abstain | Cut):
+                kept = stage(kept, query)
+        return list(kept)
 
     def get(self, reference: str) -> Text:
         """Lines by id, `path`, `path:from-to` or a citation, read from the file on disk."""

@@ -54,7 +54,9 @@ class SearchSettings:
     profile: str = _setting("default", "named pipeline")
     min_score: float = _setting(-1.0, "least confidence of a hit; below 0: what the profile says")
     fusion: str = _setting("", 'fusion instead of the profile\'s, such as "rrf(vector=0.5, text=0.5)"')
-    stages: tuple[str, ...] = _setting((), 'stages instead of the profile\'s, such as ["decay(half_life_days=90)", "mmr"]')
+    stages: tuple[str, ...] = _setting(
+        (), 'stages instead of the profile\'s, such as ["decay(half_life_days=90)", "mmr"]'
+    )
     pool: int = _setting(0, "candidates of each leg; 0: what the profile says")
     rerank: str = _setting("none", "none, local (the packaged cross-encoder) or http", private=True)
     rerank_url: str = _setting("", "address of an HTTP cross-encoder; its key is in RECOLLECT_RERANK_KEY", private=True)
@@ -249,7 +251,9 @@ def _check(settings: Settings) -> None:
     if settings.search.rerank not in ("none", "local", "http"):
         raise SettingsError(f"search.rerank is {settings.search.rerank!r}", hint="it must be none, local or http")
     if settings.search.rerank == "http" and not settings.search.rerank_url:
-        raise SettingsError("search.rerank is http, but search.rerank_url is empty", hint="set the address of the reranker")
+        raise SettingsError(
+            "search.rerank is http, but search.rerank_url is empty", hint="set the address of the reranker"
+        )
     for source in settings.sources:
         if source != "memory":
             raise SettingsError(f"no source is called {source!r}", hint='known: "memory"')

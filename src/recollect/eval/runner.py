@@ -21,6 +21,7 @@ from recollect.text.words import count_tokens
 from recollect.types import Candidate, Chunk
 
 DEPTH = 50
+SHOWN = 6
 FALLBACK_NOW = dt.datetime(2026, 1, 1, 12)  # noqa: DTZ001 - sets without dates have no clock
 
 
@@ -116,11 +117,10 @@ def ask(memory: Memory, question: Question, profile: str) -> Scores:
     begun = time.perf_counter()
     ranked = memory.rank(question.text, profile=profile, limit=DEPTH, now=question.now or FALLBACK_NOW)
     took = (time.perf_counter() - begun) * 1000
-    least, shown = memory.min_score(profile), memory.limit(profile)
-    return score(question, ranked.candidates, took, least=least, shown=shown)
+    return score(question, ranked.candidates, took, shown=memory.shown(ranked.candidates, profile))
 
 
-def score(question: Question, hits: Sequence[Candidate], took_ms: float, *, least: float, shown: int) -> Scores:
+def score(question: Question, hits: Sequence[Candidate], took_ms: float, *, shown: Sequence[Candidate]) -> Scores:
     """The measures of one answer."""
     ranking = list(dict.fromkeys(h.chunk.path for h in hits))
     values: dict[str, float] = {}
@@ -132,22 +132,28 @@ def score(question: Question, hits: Sequence[Candidate], took_ms: float, *, leas
         for k in (1, 5, 6, 10):
             values[f"hit@{k}"] = metrics.hit(ranking, grades, k)
         values["mrr@10"] = metrics.reciprocal_rank(ranking, grades)
-        kept = [h for h in hits if _confidence(h) >= least][:shown]
-        values["shown_hit"] = float(any(grades.get(h.chunk.path, 0) > 0 for h in kept))
+        values["shown_hit"] = float(any(grades.get(h.chunk.path, 0) > 0 for h in shown))
     if question.spans:
         for k in (5, 10):
             touched = [any(touches(h.chunk, s) for h in hits[:k]) for s in question.spans]
             values[f"cov@{k}"] = sum(touched) / len(touched)
             values[f"spanhit@{k}"] = float(any(touched))
-    values["tokens"] = float(sum(count_tokens(h.chunk.text) for h in hits[:shown]))
+    values["tokens"] = float(sum(count_tokens(h.chunk.text) for h in hits[:SHOWN]))
     return Scores(
         question,
         values,
         _confidence(hits[0]) if hits else 0.0,
-        tuple((_confidence(h), grades.get(h.chunk.path, 0) > 0) for h in hits[:shown]),
+        tuple((_confidence(h), relevant(h.chunk, question)) for h in hits[:SHOWN]),
         tuple(_newer_first(ranking, newer, older) for newer, older in question.newer_older),
         took_ms,
     )
+
+
+def relevant(chunk: Chunk, question: Question) -> bool:
+    """Whether a passage answers a question: it touches the evidence where that is labelled, else its file is relevant."""
+    if question.spans:
+        return any(touches(chunk, span) for span in question.spans)
+    return question.grades.get(chunk.path, 0) > 0
 
 
 def _confidence(candidate: Candidate) -> float:

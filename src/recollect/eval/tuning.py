@@ -4,7 +4,8 @@
 
 The order is a conditional logit (which passage of the pool is the relevant one?), every set weighing the same,
 then a short climb on nDCG@10 itself that is punished where a leg alone would have been better. The confidence is
-a plain logistic regression on the first hits. Both print the tables to paste and the leave-one-set-out figures.
+a plain logistic regression on the first hits under the tables as they stand, so paste the order's and run it again.
+Both print the tables to paste and the leave-one-set-out figures.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,17 @@ from numpy.typing import NDArray
 from recollect.embed.cached import CachedEmbedder
 from recollect.embed.registry import embedder
 from recollect.eval import metrics, runner, sets
-from recollect.search.combine import CONFIDENCE, WEIGHTS, confidence_features, features, question_evidence
+from recollect.search.combine import (
+    CONFIDENCE,
+    CONFIDENCE_WORDS,
+    WEIGHTS,
+    confidence_features,
+    features,
+    leg_weights,
+    question_evidence,
+    total,
+)
+from recollect.types import Candidate
 
 Array = NDArray[np.float64]
 SHOWN = 6
@@ -37,18 +49,21 @@ class Pool:
     paths: tuple[str, ...]
     grades: Mapping[str, int]
     legs: Mapping[str, Array]
-    question: Mapping[str, float]
-    candidates: tuple[Any, ...]
+    candidates: tuple[Candidate, ...]
 
 
-def pools(one: sets.EvalSet, model: Any, most: int) -> list[Pool]:
-    """The pools of a set's questions."""
+def pools(one: sets.EvalSet, model: Any, most: int, strangers: Sequence[sets.Question] = ()) -> list[Pool]:
+    """The pools of a set's questions, and of strangers: questions of other sets, which nothing here answers."""
     found: list[Pool] = []
     questions: dict[str, list[sets.Question]] = {}
     for question in one.questions:
         questions.setdefault(question.workspace, []).append(question)
+    share = max(1, len(strangers) // max(1, len(one.corpora)))
+    for number, name in enumerate(sorted(one.corpora)):
+        others = strangers[number * share : (number + 1) * share]
+        questions[name] = [*(replace(q, grades={}, spans=()) for q in others), *questions.get(name, ())[:most]]
     for name, memory in runner.memories(one, model, None, lambda *_: None):
-        for question in questions.get(name, ())[:most]:
+        for question in questions.get(name, ()):
             ranked = memory.rank(
                 question.text, profile="default", limit=runner.DEPTH, now=question.now or runner.FALLBACK_NOW
             )
@@ -60,24 +75,25 @@ def pools(one: sets.EvalSet, model: Any, most: int) -> list[Pool]:
             found.append(
                 Pool(
                     np.array([[f[name] for name in WEIGHTS] for f in named]),
-                    np.array([_relevant(c.chunk, question) for c in rows]),
+                    np.array([runner.relevant(c.chunk, question) for c in rows]),
                     tuple(c.chunk.path for c in rows),
                     question.grades,
                     {
                         leg: np.array([c.ranks[leg].score if leg in c.ranks else -1e9 for c in rows])
                         for leg in ("lexical", "vector")
                     },
-                    evidence,
                     tuple(rows),
                 )
             )
     return found
 
 
-def _relevant(chunk: Any, question: sets.Question) -> bool:
-    if question.spans:
-        return any(runner.touches(chunk, span) for span in question.spans)
-    return question.grades.get(chunk.path, 0) > 0
+def strangers_to(name: str, loaded: Mapping[str, sets.EvalSet], *, each: int = 12) -> list[sets.Question]:
+    """A few questions of every other set, in turn; sets of the same language mislead the most, so all are taken."""
+    rows = [
+        one.questions[:: max(1, len(one.questions) // each)][:each] for other, one in loaded.items() if other != name
+    ]
+    return [q for turn in zip_longest(*rows) for q in turn if q is not None]
 
 
 def ndcg(pool: Pool, scores: Array) -> float:
@@ -146,16 +162,26 @@ def climb(by_set: Sequence[Sequence[Pool]], weights: Array, *, rounds: int = 4) 
     return weights
 
 
-def shown(found: Sequence[Pool], weights: Array) -> tuple[Array, Array]:
+def shown(found: Sequence[Pool], table: Mapping[str, float], *, words_only: bool) -> tuple[Array, Array]:
     """The confidence features of the first hits of every question, and whether each is relevant."""
     rows, labels = [], []
     for pool in found:
-        totals = pool.features @ weights
+        candidates = (
+            [_without_vector(c) for c in pool.candidates if "lexical" in c.ranks] if words_only else pool.candidates
+        )
+        relevant = dict(zip((c.id for c in pool.candidates), pool.relevant, strict=True))
+        question = question_evidence(candidates)
+        weights = leg_weights(question)
+        totals = np.array([total(c, question, weights) for c in candidates])
         for i in np.argsort(-totals, kind="stable")[:SHOWN]:
-            named = confidence_features(pool.candidates[i], pool.question, float(totals[i]), float(totals.max()))
-            rows.append([named[name] for name in CONFIDENCE])
-            labels.append(pool.grades.get(pool.paths[i], 0) > 0)
+            named = confidence_features(candidates[i], question, float(totals[i]), float(totals.max()))
+            rows.append([named[name] for name in table])
+            labels.append(relevant[candidates[i].id])
     return np.array(rows), np.array(labels, dtype=float)
+
+
+def _without_vector(candidate: Candidate) -> Candidate:
+    return replace(candidate, signals={k: v for k, v in candidate.signals.items() if k not in ("z", "cosine")})
 
 
 def fit_confidence(parts: Sequence[tuple[Array, Array]], *, ridge: float = 1e-4, rounds: int = 60) -> Array:
@@ -188,25 +214,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
     model = embedder("auto")
     cached = CachedEmbedder(model, options.cache / "vectors.sqlite") if model else None
     by_set: dict[str, list[Pool]] = {}
-    for path in sorted(p.parent for p in options.folder.glob("*/corpus.jsonl")):
-        by_set[path.name] = pools(sets.load(path), cached, options.questions)
+    paths = sorted(p.parent for p in options.folder.glob("*/corpus.jsonl"))
+    loaded = {path.name: sets.load(path) for path in paths}
+    for path in paths:
+        by_set[path.name] = pools(loaded[path.name], cached, options.questions, strangers_to(path.name, loaded))
         sys.stderr.write(f"{path.name}: {len(by_set[path.name])} questions\n")
     names = list(by_set)
-    weights = climb(list(by_set.values()), fit_order(list(by_set.values())))
-    parts = {name: shown(by_set[name], weights) for name in names}
-    confidence = fit_confidence(list(parts.values()))
     out = sys.stdout
-    out.write("weights " + repr({n: round(float(w), 3) for n, w in zip(WEIGHTS, weights, strict=True)}) + "\n")
-    out.write("confidence " + repr({n: round(float(w), 3) for n, w in zip(CONFIDENCE, confidence, strict=True)}) + "\n")
-    out.write("set                    fitted  left out  better leg  calibration error left out\n")
+    weights = climb(list(by_set.values()), fit_order(list(by_set.values())))
+    out.write("weights " + repr({n: round(float(w), 2) for n, w in zip(WEIGHTS, weights, strict=True)}) + "\n")
+    out.write("set                    fitted  left out  better leg\n")
     for name in names:
-        others = [n for n in names if n != name]
-        alone = fit_order([by_set[n] for n in others])
-        error = calibration_error(parts[name], fit_confidence([parts[n] for n in others]))
-        out.write(
-            f"{name:<22} {mean_ndcg(by_set[name], weights):.4f}  {mean_ndcg(by_set[name], alone):.4f}"
-            f"    {best_leg(by_set[name]):.4f}      {error:.3f}\n"
-        )
+        alone = fit_order([by_set[n] for n in names if n != name])
+        figures = mean_ndcg(by_set[name], weights), mean_ndcg(by_set[name], alone), best_leg(by_set[name])
+        out.write(f"{name:<22} " + "  ".join(f"{f:.4f}" for f in figures) + "\n")
+    for title, table, words_only in (("CONFIDENCE", CONFIDENCE, False), ("CONFIDENCE_WORDS", CONFIDENCE_WORDS, True)):
+        parts = {name: shown(by_set[name], table, words_only=words_only) for name in names}
+        fitted = fit_confidence(list(parts.values()))
+        out.write(f"{title} " + repr({n: round(float(w), 3) for n, w in zip(table, fitted, strict=True)}) + "\n")
+        for name in names:
+            alone = fit_confidence([parts[n] for n in names if n != name])
+            out.write(f"{name:<22} calibration error {calibration_error(parts[name], fitted):.3f}")
+            out.write(f", left out {calibration_error(parts[name], alone):.3f}\n")
 
 
 if __name__ == "__main__":

@@ -4,10 +4,11 @@
           + vector weight  · cosine, in units of what chance alone would bring
           + coverage, nearness, headings, exact forms, the day asked for
 
-The two weights are sums over the question's own evidence, never a constant of a corpus: how peaked the keyword
-scores are, how rare the words that matched, how far the best cosine stands out. Keywords that cover little of a
-question have little to say about it, whatever the weights. All numbers are in the tables below; they are fitted by
-`recollect.eval.tuning` on all sets, and checked on the set left out.
+The two weights are sums over the question's own evidence, never a constant of a corpus: how rare its words are, how
+far the best cosine stands out from chance, how alike in meaning the best keyword hits are (where all of them are
+near the question, keywords no longer tell them apart). Keywords that cover little of a question have little to say
+about it, whatever the weights. All numbers are in the tables below; they are fitted by `recollect.eval.tuning` on
+all sets, and checked on the set left out.
 """
 
 from __future__ import annotations
@@ -18,37 +19,46 @@ from dataclasses import dataclass, replace
 from recollect.search.fusion import ordered, sigmoid
 from recollect.types import Candidate, Query
 
-LEXICAL: Mapping[str, float] = {"always": -7.2, "peaked": 1.45, "rare": 38.0, "standing_out": -8.2}
-VECTOR: Mapping[str, float] = {"always": 10.8, "peaked": -5.4, "rare": -4.4, "standing_out": 0.9}
-OTHER: Mapping[str, float] = {"cover": 2.7, "near": 2.2, "head": 0.4, "exact": 0.8, "foreign": 1.4, "date": 10.0}
+LEXICAL: Mapping[str, float] = {"always": -1.5, "rare": 38.0, "standing_out": -7.6, "alike": -7.7}
+VECTOR: Mapping[str, float] = {"always": 8.2, "rare": -15.3, "standing_out": 1.2, "alike": 4.2}
+OTHER: Mapping[str, float] = {"cover": 2.9, "near": 2.3, "head": 0.95, "exact": 0.7, "foreign": 1.4, "date": 11.0}
 CONFIDENCE: Mapping[str, float] = {
-    "bias": -4.0, "total": 0.4, "behind": 0.0, "cover": 0.0, "near": 0.0, "cosine": 0.0, "peaked": 0.0, "reached": 0.0,
-    "standing_out": 0.0, "rare": 0.0, "foreign": 0.0,
+    "bias": -3.13, "total": 0.36, "behind": -0.3, "cover": 1.57, "near": -0.04, "cosine": -1.11, "alike": 0.04,
+    "covered": 0.61, "standing_out": 0.6, "rare": 1.33, "foreign": 1.54, "noise": -0.88,
+}  # fmt: skip
+CONFIDENCE_WORDS: Mapping[str, float] = {
+    "bias": -3.02, "total": 0.37, "behind": -0.16, "cover": -0.32, "near": 1.37, "covered": -2.96, "rare": -0.3,
 }  # fmt: skip
 
 _CENTRE, _SCALE = 8.0, 2.0
-_DEPTH = 10
+_FIRST = 5
+_CHANCE, _RAREST, _ENOUGH = 0.6, 0.6, 0.5
 
 
 def question_evidence(candidates: Sequence[Candidate]) -> dict[str, float]:
     """What the pool as a whole says about the two legs for this question.
 
-    `peaked`: how far the best keyword score is above the tenth, relative to it. `rare`: how rare the question's
-    words are. `standing_out`: how far the best cosine is above chance. `reached`: the best keyword score.
-    `covered`: the largest share of the question that one passage covers.
+    `rare`: how rare the question's words are. `standing_out`: how far the
+    best cosine is above chance. `alike`: how near the five best keyword hits are in meaning, against the nearest of
+    all. `reached` and `covered`: the best keyword score and the largest share of the question one passage covers.
+    `trust`: that share, and less where it is under a half: one rare word of many is a coincidence as often as not,
+    unless the model cannot read the question either.
     """
-    texts = sorted((c.signals.get("text", 0.0) for c in candidates), reverse=True)
-    best = texts[0] if texts else 0.0
-    tenth = texts[min(_DEPTH, len(texts)) - 1] if texts else 0.0
-    shared = candidates[0].signals if candidates else {}
-    nearest = max((c.signals.get("z", 0.0) for c in candidates), default=0.0)
+    if not candidates:
+        return dict.fromkeys(("always", "rare", "standing_out", "alike", "reached", "covered", "trust"), 0.0)
+    shared = candidates[0].signals
+    nearest = max(c.signals.get("z", 0.0) for c in candidates)
+    covered = max(c.signals.get("cover", 0.0) for c in candidates)
+    wordy = sorted(candidates, key=lambda c: (-c.signals.get("text", 0.0), c.id))[:_FIRST]
+    among = sum(c.signals.get("z", 0.0) for c in wordy) / len(wordy)
     return {
         "always": 1.0,
-        "peaked": (best - tenth) / best if best > 0 else 0.0,
-        "rare": shared.get("rare", 0.0),
-        "standing_out": max(0.0, nearest / shared.get("noise", 1.0) - 0.6) if shared.get("noise") else 0.0,
-        "reached": best,
-        "covered": max((c.signals.get("cover", 0.0) for c in candidates), default=0.0),
+        "rare": min(shared.get("rare", 0.0), _RAREST),
+        "standing_out": max(0.0, nearest / shared.get("noise", 1.0) - _CHANCE),
+        "alike": max(0.0, among / nearest) if nearest > 0 else 0.0,
+        "reached": wordy[0].signals.get("text", 0.0),
+        "covered": covered,
+        "trust": covered * max(min(1.0, covered / _ENOUGH), shared.get("foreign", 0.0)),
     }
 
 
@@ -57,9 +67,10 @@ def features(candidate: Candidate, question: Mapping[str, float]) -> dict[str, f
     s = candidate.signals
     foreign = s.get("foreign", 0.0)
     cosine = s.get("z", 0.0) / s.get("noise", 1.0)
-    text = s.get("text", 0.0) / question["reached"] * question["covered"] if question["reached"] > 0 else 0.0
+    text = s.get("text", 0.0) / question["reached"] * question["trust"] if question["reached"] > 0 else 0.0
     found = {f"lexical·{name}": text * question[name] for name in LEXICAL}
     found |= {f"vector·{name}": cosine * (1.0 - foreign) * question[name] for name in VECTOR}
+    found["vector·rare"] *= question["trust"]
     found |= {name: s.get(name, 0.0) for name in OTHER}
     found["foreign"] = cosine * foreign
     return found
@@ -72,22 +83,47 @@ WEIGHTS: Mapping[str, float] = {
 }
 
 
-def confidence_features(candidate: Candidate, question: Mapping[str, float], total: float, best: float) -> dict[str, float]:
-    """What the confidence looks at: how strong the passage is in itself, and how far under the best one."""
+def confidence_features(
+    candidate: Candidate, question: Mapping[str, float], reached: float, best: float
+) -> dict[str, float]:
+    """What the confidence looks at: the passage in itself, how far it is under the best, and the question."""
     s = candidate.signals
     return {
         "bias": 1.0,
-        "total": total,
-        "behind": best - total,
+        "total": reached,
+        "behind": best - reached,
         "cover": s.get("cover", 0.0),
         "near": s.get("near", 0.0),
         "cosine": s.get("z", 0.0) / s.get("noise", 1.0) * (1.0 - s.get("foreign", 0.0)),
-        "peaked": question["peaked"],
-        "reached": question["reached"],
+        "alike": question["alike"],
+        "covered": question["covered"],
         "standing_out": question["standing_out"],
         "rare": question["rare"],
         "foreign": s.get("foreign", 0.0),
+        "noise": s.get("noise", 0.0),
     }
+
+
+def leg_weights(question: Mapping[str, float]) -> tuple[float, float]:
+    """How much the two legs count for this question, never less than nothing."""
+    lexical = sum(weight * question[name] for name, weight in LEXICAL.items())
+    vector = sum(
+        weight * question[name] * (question["trust"] if name == "rare" else 1.0) for name, weight in VECTOR.items()
+    )
+    return max(0.0, lexical), max(0.0, vector)
+
+
+def total(candidate: Candidate, question: Mapping[str, float], weights: tuple[float, float]) -> float:
+    """The combined evidence of one passage: the sum over `features`, written out as it runs for every candidate."""
+    get = candidate.signals.get
+    foreign = get("foreign", 0.0)
+    cosine = get("z", 0.0) / get("noise", 1.0)
+    text = get("text", 0.0) / question["reached"] * question["trust"] if question["reached"] > 0 else 0.0
+    return (
+        weights[0] * text
+        + (weights[1] * (1.0 - foreign) + OTHER["foreign"] * foreign) * cosine
+        + sum(OTHER[name] * get(name, 0.0) for name in ("cover", "near", "head", "exact", "date"))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,19 +132,23 @@ class Combine:
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
         """Scores every candidate of every leg."""
-        if not candidates:
-            return []
+        del query
         question = question_evidence(candidates)
-        totals = [
-            sum(WEIGHTS[name] * value for name, value in features(c, question).items()) for c in candidates
-        ]
-        best = max(totals)
+        weights = leg_weights(question)
+        totals = [total(c, question, weights) for c in candidates]
+        best = max(totals, default=0.0)
         return ordered(
-            replace(c, score=sigmoid((total - _CENTRE) / _SCALE), signals={**c.signals, "confidence": self._confidence(c, question, total, best)})
-            for c, total in zip(candidates, totals, strict=True)
+            replace(
+                c,
+                score=sigmoid((reached - _CENTRE) / _SCALE),
+                signals={**c.signals, "confidence": confidence(c, question, reached, best)},
+            )
+            for c, reached in zip(candidates, totals, strict=True)
         )
 
-    @staticmethod
-    def _confidence(candidate: Candidate, question: Mapping[str, float], total: float, best: float) -> float:
-        found = confidence_features(candidate, question, total, best)
-        return sigmoid(sum(weight * found[name] for name, weight in CONFIDENCE.items()))
+
+def confidence(candidate: Candidate, question: Mapping[str, float], reached: float, best: float) -> float:
+    """How likely a passage is relevant at all; where there is no vector, by a table of its own."""
+    table = CONFIDENCE if "cosine" in candidate.signals else CONFIDENCE_WORDS
+    found = confidence_features(candidate, question, reached, best)
+    return sigmoid(sum(weight * found[name] for name, weight in table.items()))

@@ -13,7 +13,7 @@ from recollect.errors import SettingsError
 from recollect.ports import Stage
 from recollect.search.combine import Combine
 from recollect.search.fusion import MaxNorm, Rrf, Single, Weighted
-from recollect.search.stages import Boost, Cut, Decay, Mmr, Newer, Quota, Spread, Suppress
+from recollect.search.stages import Abstain, Boost, Cut, Decay, Mmr, Newer, Quota, Spread, Suppress
 
 FUSIONS: Mapping[str, Any] = {
     "default": Combine,
@@ -27,6 +27,7 @@ STAGES: Mapping[str, Any] = {
     "decay": Decay,
     "mmr": Mmr,
     "newer": Newer,
+    "abstain": Abstain,
     "spread": Spread,
     "boost": Boost,
     "suppress": Suppress,

@@ -226,6 +226,22 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True)
+class Abstain:
+    """Returns nothing when even the best hit is very unlikely; one likely hit keeps the whole list.
+
+    No single true passage is lost to a threshold, and a question that names its own `min_score` is left alone.
+    """
+
+    least: float = 0.025
+
+    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
+        """All or nothing."""
+        if query.min_score >= 0 or any(c.signals.get("confidence", c.score) >= self.least for c in candidates):
+            return list(candidates)
+        return []
+
+
+@dataclass(frozen=True, slots=True)
 class Cut:
     """The end of the list: what is too weak, beyond the limit or over the token budget goes."""
 
@@ -255,4 +271,17 @@ class Cut:
         return kept
 
 
-__all__ = ["Boost", "Cut", "Decay", "Mmr", "Newer", "Quota", "Spread", "Suppress", "age_days", "jaccard", "ordered"]
+__all__ = [
+    "Abstain",
+    "Boost",
+    "Cut",
+    "Decay",
+    "Mmr",
+    "Newer",
+    "Quota",
+    "Spread",
+    "Suppress",
+    "age_days",
+    "jaccard",
+    "ordered",
+]

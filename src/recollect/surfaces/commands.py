@@ -64,7 +64,11 @@ def _place_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout."),
         click.option("--model", help="Embedding model by name; 'none' for keywords only."),
         click.option(
-            "--setting", "given", multiple=True, metavar="KEY=VALUE", help="Any setting of 'recollect config' (repeatable)."
+            "--setting",
+            "given",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Any setting of 'recollect config' (repeatable).",
         ),
         click.option(
             "--index", "index_path", type=click.Path(), help="Index file to use instead of the workspace's own."
@@ -235,7 +239,9 @@ def status(memory: Memory, *, as_json: bool) -> None:
 
 @cli.command()
 @_place_options
-def config(workspace: str | None, index_path: str | None, model: str | None, given: Sequence[str], *, as_json: bool) -> None:
+def config(
+    workspace: str | None, index_path: str | None, model: str | None, given: Sequence[str], *, as_json: bool
+) -> None:
     """Show every setting with where its value came from."""
     root, flags = _place(workspace, index_path, model, given)
     if not root.is_dir():
