@@ -50,8 +50,10 @@ def page(runs: list[runner.Run], model: str, took_s: float) -> str:
     lines = [
         "# Quality",
         "",
-        f"recollect {__version__}, {model}, Python {platform.python_version()}; {took_s / 60:.0f} minutes. "
-        "Produced by `make quality SETS=folder`; the sets are public and are not part of this repository.",
+        (
+            f"recollect {__version__}, {model}, Python {platform.python_version()}; {took_s / 60:.0f} minutes. "
+            "Produced by `make quality SETS=folder`; the sets are public and are not part of this repository."
+        ),
         "File level: a file's rank is that of its first passage. Profiles see the 50 first hits, no threshold.",
         "",
         "## nDCG@10",

@@ -23,8 +23,8 @@ from recollect.errors import (
     UsageError,
     WorkspaceError,
 )
-from recollect.memory import find_workspace, set_aside
 from recollect.ports import Role, Vectors
+from recollect.store.place import find_workspace, set_aside
 from recollect.store.sqlite import SqliteStore
 from recollect.sync.lock import locked
 from recollect.types import Filters, Found

@@ -77,6 +77,26 @@ def test_variables_are_read_as_the_type_of_their_setting(root: Path, env: dict[s
     assert settings.sources == ("memory",)
 
 
+def test_stages_of_a_variable_stand_between_semicolons(root: Path, env: dict[str, str]) -> None:
+    env["RECOLLECT_SEARCH_STAGES"] = "decay(half_life_days=90, floor=0.5); mmr ;"
+    assert load(root, env=env).search.stages == ("decay(half_life_days=90, floor=0.5)", "mmr")
+
+
+@pytest.mark.parametrize("key", ["rerank", "rerank_url", "rerank_model", "rerank_shape"])
+def test_a_workspace_file_may_not_choose_who_reads_the_notes(root: Path, env: dict[str, str], key: str) -> None:
+    own(root, f'[search]\n{key} = "http"')
+    with pytest.raises(SettingsError, match=rf"may not set search\.{key}") as caught:
+        load(root, env=env)
+    assert f"RECOLLECT_SEARCH_{key.upper()}" in caught.value.hint
+
+
+def test_no_setting_holds_the_key_of_a_reranker(root: Path, env: dict[str, str]) -> None:
+    assert not [key for key, *_ in Settings().items() if key.endswith("key")]
+    user(env, '[search]\nrerank_key = "secret"')
+    with pytest.raises(SettingsError, match="no setting is called"):
+        load(root, env=env)
+
+
 def test_a_workspace_file_may_not_say_where_the_index_is(root: Path, env: dict[str, str]) -> None:
     own(root, '[index]\npath = "/data/elsewhere.sqlite"')
     with pytest.raises(SettingsError, match=r"may not set index\.path") as caught:
@@ -122,6 +142,7 @@ def test_a_value_of_the_wrong_type_is_refused_with_the_right_one(
     with pytest.raises(SettingsError, match=f"must be {wanted}, not") as caught:
         load(root, env=env)
     assert str(file) in str(caught.value)
+    assert caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -159,6 +180,14 @@ def test_a_file_that_is_no_toml_is_named(root: Path, env: dict[str, str], data: 
         ({"chunk.overlap": 200}, "less than half"),
         ({"search.limit": 0}, "at least 1"),
         ({"sources": ["mail"]}, "memory"),
+        ({"search.pool": -1}, "at least 1, or 0"),
+        ({"search.rerank": "remote"}, "none, local or http"),
+        ({"search.rerank": "http"}, "address of the reranker"),
+        ({"search.rerank_shape": "openai"}, "jina or tei"),
+        ({"search.rerank_depth": 0}, "at least 1"),
+        ({"search.rerank_weight": 1.5}, "from 0 to 1"),
+        ({"search.rerank_weight": -0.5}, "from 0 to 1"),
+        ({"search.rerank_weight": float("nan")}, "from 0 to 1"),
     ],
 )
 def test_values_that_make_no_sense_are_refused(

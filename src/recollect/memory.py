@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
-import hashlib
 import os
 import re
 import threading
@@ -23,11 +21,13 @@ from recollect.errors import EmbedderError, NotFoundError, StoreDamagedError, St
 from recollect.ports import Embedder, Progress, Reranker
 from recollect.search import explain, profiles
 from recollect.search.evidence import ask
+from recollect.search.merge import merged
 from recollect.search.pipeline import Bench, Profile, Ranked, run
 from recollect.search.rerank import Rerank
 from recollect.search.stages import Abstain, Cut, Decay
 from recollect.settings import SearchSettings, Settings
 from recollect.sources.files import FileSource
+from recollect.store.place import find_workspace, index_path, open_store, set_aside
 from recollect.store.sqlite import SqliteStore
 from recollect.sync.engine import Engine
 from recollect.sync.lock import locked
@@ -39,7 +39,6 @@ from recollect.text.snippet import snippet
 from recollect.text.words import clean, query_terms
 from recollect.types import Candidate, Chunk, Filters, Found, Hit, Notice, Query, Skipped, SyncReport
 
-MARKERS = (".recollect", "memory")
 MAX_QUERY = 20_000
 _RECENCY = Decay(half_life_days=30.0)
 _LINES = re.compile(r"(?P<path>.+?)(?::(?P<a>\d+)(?:-(?P<b>\d+))?|#L?(?P<c>\d+)(?:-L?(?P<d>\d+))?)\Z")
@@ -80,20 +79,6 @@ class Status:
     def fresh(self) -> bool:
         """Whether the index holds exactly what is on disk."""
         return not (self.to_add or self.to_change or self.to_drop)
-
-
-def find_workspace(start: Path, env: Mapping[str, str]) -> Path:
-    """`RECOLLECT_WORKSPACE`, else the nearest folder upwards that looks like a workspace, else `start`."""
-    if named := env.get("RECOLLECT_WORKSPACE"):
-        return Path(named)
-    for folder in (start, *start.parents):
-        with contextlib.suppress(OSError):
-            names = os.listdir(folder)
-            if any(n in MARKERS and (folder / n).is_dir() for n in names) or any(
-                n.casefold() == "memory.md" for n in names
-            ):
-                return folder
-    return start
 
 
 class Memory:
@@ -145,7 +130,7 @@ class Memory:
         dotted = {key.replace("__", "."): value for key, value in flags.items() if value is not None}
         settings = settings or settings_.load(root, env=env, flags=dotted)
         where, notices = index_path(root, settings, env)
-        store, more = _open_store(where)
+        store, more = open_store(where)
         return cls(root, settings, store, (*notices, *more), embedder=embedder)
 
     def __enter__(self) -> Self:
@@ -314,7 +299,8 @@ class Memory:
         ranked = self._run(query, chosen)
         self._check(ranked.candidates)
         notices = [*self._notices, *notices, *self._model_notices(), *self._pending(), *ranked.notices]
-        hits = tuple(self._hit(c, query) for c in ranked.candidates)
+        shown = merged(ranked.candidates) if query.budget_tokens else ranked.candidates
+        hits = tuple(self._hit(c, query) for c in shown)
         if not hits and ranked.trace.candidates:
             message = "nothing here seems to answer this; the nearest misses are in the trace"
             notices.append(Notice("no_relevant_memory", message, "add --explain"))
@@ -420,7 +406,7 @@ class Memory:
     def shown(self, candidates: Sequence[Candidate], profile: str) -> list[Candidate]:
         """What a user would see of an order that was made without thresholds."""
         own = self.settings.search.min_score
-        query = Query("", dt.datetime.min, self.limit(profile), min_score=own)
+        query = Query("", dt.datetime.now(), self.limit(profile), min_score=own)  # noqa: DTZ005 - no stage here looks at it
         kept: Sequence[Candidate] = candidates
         for stage in profiles.profile(profile).stages:
             if isinstance(stage, Abstain | Cut):
@@ -519,69 +505,6 @@ class Memory:
 
 def _content_hash(chunk: Chunk) -> str:
     return Passage(chunk.start_line, chunk.end_line, chunk.heading, chunk.text).content_hash
-
-
-def index_path(root: Path, settings: Settings, env: Mapping[str, str]) -> tuple[Path, tuple[Notice, ...]]:
-    """Where the index of a workspace is: as set, inside it, or in the user's data folder when it cannot be written."""
-    if settings.index.path:
-        where = Path(settings.index.path).expanduser()
-        where = where if where.is_absolute() else root / where
-        try:
-            where.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(
-                f"{where.parent} cannot be made: {error.strerror}", hint="set index.path to a place that can be written"
-            ) from error
-        return where, ()
-    folder = root / ".recollect"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        ignore = folder / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")
-        if os.access(folder, os.W_OK):
-            return folder / "index.sqlite", ()
-    except OSError:
-        pass
-    key = hashlib.blake2b(str(root).encode("utf-8", "replace"), digest_size=8).hexdigest()
-    folder = settings_.data_folder(env) / key
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(
-            f"neither {root} nor {folder} can be written: {error.strerror}", hint="set index.path to a place that can"
-        ) from error
-    return folder / "index.sqlite", (
-        Notice(
-            "index_elsewhere",
-            f"{root} cannot be written, so the index is in {folder}",
-            "set index.path to choose the place",
-        ),
-    )
-
-
-def _open_store(path: Path) -> tuple[SqliteStore, tuple[Notice, ...]]:
-    """Opens an index; a damaged one is set aside and a new one made, with a notice."""
-    try:
-        return SqliteStore(path), ()
-    except StoreDamagedError:
-        notice = set_aside(path)
-        return SqliteStore(path), (notice,)
-
-
-def set_aside(path: Path) -> Notice:
-    """Renames a damaged index with its WAL, so that nothing is lost and a new one can be made."""
-    number = 1
-    while (aside := path.with_name(f"{path.stem}.damaged-{number}{path.suffix}")).exists():
-        number += 1
-    for end in ("", "-wal", "-shm"):
-        with contextlib.suppress(FileNotFoundError):
-            os.replace(f"{path}{end}", f"{aside}{end}")
-    return Notice(
-        "index_rebuilt",
-        f"the index was damaged; it was set aside as {aside.name} and is made anew",
-        "nothing you wrote is lost",
-    )
 
 
 __all__ = ["Memory", "Status", "Text", "find_workspace"]

@@ -237,7 +237,8 @@ def _as(default: Any, value: Any, key: str, origin: str) -> Any:
             str: "a text",
             bool: "true or false",
         }
-        raise SettingsError(f"{origin}: {key} must be {wanted[kind]}, not {value!r}") from None
+        hint = f"{key} is: {_known()[key].metadata['doc']}"
+        raise SettingsError(f"{origin}: {key} must be {wanted[kind]}, not {value!r}", hint=hint) from None
 
 
 def _check(settings: Settings) -> None:
@@ -246,14 +247,21 @@ def _check(settings: Settings) -> None:
             f"chunk.tokens is {settings.chunk.tokens} and chunk.overlap {settings.chunk.overlap}",
             hint="tokens must be at least 40 and the overlap less than half of it",
         )
-    if settings.search.limit < 1:
-        raise SettingsError(f"search.limit is {settings.search.limit}", hint="it must be at least 1")
-    if settings.search.rerank not in ("none", "local", "http"):
-        raise SettingsError(f"search.rerank is {settings.search.rerank!r}", hint="it must be none, local or http")
-    if settings.search.rerank == "http" and not settings.search.rerank_url:
-        raise SettingsError(
-            "search.rerank is http, but search.rerank_url is empty", hint="set the address of the reranker"
-        )
     for source in settings.sources:
         if source != "memory":
             raise SettingsError(f"no source is called {source!r}", hint='known: "memory"')
+    own = settings.search
+    for name, fits, wanted in (
+        ("limit", own.limit >= 1, "at least 1"),
+        ("pool", own.pool >= 0, "at least 1, or 0 for what the profile says"),
+        ("rerank", own.rerank in ("none", "local", "http"), "none, local or http"),
+        ("rerank_shape", own.rerank_shape in ("jina", "tei"), "jina or tei"),
+        ("rerank_depth", own.rerank_depth >= 1, "at least 1"),
+        ("rerank_weight", 0.0 <= own.rerank_weight <= 1.0, "from 0 to 1"),
+    ):
+        if not fits:
+            raise SettingsError(f"search.{name} is {getattr(own, name)!r}", hint=f"it must be {wanted}")
+    if own.rerank == "http" and not own.rerank_url:
+        raise SettingsError(
+            "search.rerank is http, but search.rerank_url is empty", hint="set the address of the reranker"
+        )

@@ -277,12 +277,24 @@ def test_nearest_is_exact(store: WholeStore) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 50, 1000])
-def test_equal_cosines_are_ordered_by_row_at_every_limit(store: WholeStore, limit: int) -> None:
+def test_which_of_equal_cosines_get_in_is_decided_by_id_at_every_limit(store: WholeStore, limit: int) -> None:
     chunks = put(store, "a.md", *(f"text {n}" for n in range(60)))
     store.put_vectors(MODEL, {c.content_hash: unit(1, 1, 1, n % 3) for n, c in enumerate(chunks)})
-    expected = sorted(range(60), key=lambda n: (n % 3, chunks[n].row))
-    found = rows(store.nearest(MODEL, unit(1, 1, 1, 0), limit, NO_FILTERS).rows)
-    assert found == [chunks[n].row for n in expected][:limit]
+    expected = sorted(range(60), key=lambda n: (n % 3, chunks[n].id))[:limit]
+    found = store.nearest(MODEL, unit(1, 1, 1, 0), limit, NO_FILTERS).rows
+    assert set(rows(found)) == {chunks[n].row for n in expected}
+    assert [s.score for s in found] == sorted((s.score for s in found), reverse=True)
+
+
+def test_which_of_equal_keyword_scores_get_in_does_not_depend_on_the_order_of_indexing(store: WholeStore) -> None:
+    names = [f"{n:03}.md" for n in range(40)]
+    kept = []
+    for order in (names, names[::-1]):
+        store.drop(names)
+        ids = {put(store, name, "the same words")[0].row: name for name in order}
+        kept.append({ids[row] for row in rows(store.lexical('body : "word"', 10, NO_FILTERS))})
+    assert kept[0] == kept[1]
+    assert len(kept[0]) == 10
 
 
 def test_equal_vectors_have_equal_cosines_wherever_they_stand(store: WholeStore) -> None:

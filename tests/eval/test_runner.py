@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from recollect.embed.hashed import HashedEmbedder
 from recollect.eval.metrics import ndcg
-from recollect.eval.runner import Run, Scores, evaluate, score
+from recollect.eval.runner import Run, Scores, evaluate, relevant, score
 from recollect.eval.sets import EvalSet, Question, Span, from_rows, load
 from recollect.memory import Memory
+from recollect.settings import SearchSettings, Settings
 from recollect.types import Candidate
 from tests.conftest import Write
 from tests.eval.made import write_set
@@ -67,8 +69,8 @@ def hits(*paths: str, confidence: float = 0.5) -> list[Candidate]:
     return [candidate(f"c{i}", 0.5, "four", path=p, signals={"confidence": confidence}) for i, p in enumerate(paths)]
 
 
-def scored(question: Question, found: list[Candidate], *, least: float = 0.0, shown: int = 2) -> Scores:
-    return score(question, found, 1.0, least=least, shown=shown)
+def scored(question: Question, found: list[Candidate], *, shown: int = 2) -> Scores:
+    return score(question, found, 1.0, shown=found[:shown])
 
 
 @pytest.mark.parametrize(
@@ -86,19 +88,51 @@ def test_a_document_counts_once_however_many_of_its_passages_are_found() -> None
     assert found.values["ndcg@10"] == ndcg(["a.md", "b.md"], {"b.md": 1})
 
 
-def test_what_is_shown_is_above_the_least_confidence_and_within_the_limit() -> None:
+def test_a_hit_that_is_not_shown_is_no_shown_hit() -> None:
     question = Question("q", "x", grades={"b.md": 1, "zero.md": 0})
     assert scored(question, hits("a.md", "b.md")).values["shown_hit"] == 1.0
     assert scored(question, hits("a.md", "c.md", "b.md")).values["shown_hit"] == 0.0
-    assert scored(question, hits("b.md"), least=0.6).values["shown_hit"] == 0.0
+    assert scored(question, hits("b.md"), shown=0).values["shown_hit"] == 0.0
     assert scored(question, hits("zero.md")).values["shown_hit"] == 0.0, "a label of 0 is no hit"
 
 
-def test_calibration_pairs_each_shown_confidence_with_the_truth() -> None:
+def test_what_is_shown_is_above_the_least_confidence_and_within_the_limit(root: Path) -> None:
+    found = [*hits("a.md", "b.md", confidence=0.7), *hits("c.md", "d.md", confidence=0.5)]
+    for least, limit, shown in ((-1.0, 6, 4), (0.6, 6, 2), (0.8, 6, 0), (0.6, 1, 1), (-1.0, 3, 3)):
+        own = Settings(search=SearchSettings(limit=limit, min_score=least))
+        with Memory.open(root, settings=own, embedder=HashedEmbedder()) as memory:
+            assert memory.shown(found, "default") == found[:shown]
+
+
+def test_what_is_shown_follows_the_profile(memory: Memory) -> None:
+    found = hits(*"abcdefgh", confidence=0.02)
+    assert memory.shown(found, "default") == [], "even the best is very unlikely"
+    assert (
+        memory.shown([*hits("x.md", confidence=0.03), *found], "default")
+        == [*hits("x.md", confidence=0.03), *found][:6]
+    )
+    assert memory.shown(found, "siftcoder") == found[:5]
+    weak = [replace(c, score=0.3) for c in found]
+    assert memory.shown([found[0], *weak], "openclaw") == found[:1], "its own threshold is 0.35 of the score"
+
+
+def test_calibration_pairs_the_first_six_confidences_with_the_truth() -> None:
     question = Question("q", "x", grades={"b.md": 1, "zero.md": 0})
-    found = scored(question, hits("b.md", "zero.md", "b.md", confidence=0.7))
+    found = scored(question, hits("b.md", "zero.md", confidence=0.7))
     assert found.calibration == ((0.7, True), (0.7, False))
     assert Run("s", "p", (found,)).summary()["ece"] == pytest.approx(0.2)
+    many = scored(question, hits(*["zero.md"] * 6, "b.md", confidence=0.7), shown=0)
+    assert many.calibration == ((0.7, False),) * 6, "six, however many are shown"
+
+
+def test_where_lines_are_labelled_only_a_passage_that_touches_them_is_relevant() -> None:
+    grades = {"a.md": 1, "b.md": 1}
+    question = Question("q", "x", grades=grades, spans=(Span("a.md", 1, 1), Span("b.md", 5, 9)))
+    found = scored(question, hits("a.md", "b.md", confidence=0.7))
+    assert found.calibration == ((0.7, True), (0.7, False)), "the passages here are line 1 of their file"
+    assert [relevant(c.chunk, question) for c in hits("a.md", "b.md", "c.md")] == [True, False, False]
+    bare = Question("q", "x", grades=grades)
+    assert [relevant(c.chunk, bare) for c in hits("a.md", "b.md", "c.md")] == [True, True, False]
 
 
 def test_evidence_spans_are_covered_by_lines_not_by_files() -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from recollect.embed.cross import CallableReranker
 from recollect.embed.hashed import HashedEmbedder
-from recollect.errors import UsageError
+from recollect.errors import SettingsError, UsageError
 from recollect.memory import Memory
-from recollect.search.profiles import PROFILES, profile
-from recollect.search.stages import Cut, Decay, Suppress
+from recollect.search.fusion import Rrf
+from recollect.search.profiles import PROFILES, adapted, profile
+from recollect.search.rerank import Rerank
+from recollect.search.stages import Cut, Decay, Mmr, Suppress
 from recollect.settings import SearchSettings, Settings
 from tests.conftest import Write
 from tests.search.made import NOW, candidate, day, ids, query, scores, through
@@ -104,3 +108,41 @@ def test_an_unknown_profile_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(UsageError) as caught:
         profile("zzz")
     assert "siftcoder" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_that_nothing_changes_is_itself(name: str) -> None:
+    assert adapted(PROFILES[name]) is PROFILES[name]
+
+
+def test_a_profile_takes_another_fusion_other_stages_and_another_pool_and_shows_it_in_its_name() -> None:
+    default, openclaw = PROFILES["default"], PROFILES["openclaw"]
+    fused = adapted(default, fusion="rrf(vector=0.5, text=0.5)")
+    assert (fused.name, fused.fusion, fused.stages) == ("default*", Rrf(0.5, 0.5), default.stages)
+    staged = adapted(default, stages=["decay(half_life_days=90)", "mmr"])
+    assert (staged.name, staged.fusion, staged.stages) == ("default*", default.fusion, (Decay(90.0), Mmr(), Cut()))
+    both = adapted(default, fusion="rrf", stages=["mmr"])
+    assert (both.name, both.fusion, both.stages) == ("default*", Rrf(), (Mmr(), Cut()))
+    assert [adapted(openclaw, pool=30).pool_for(limit) for limit in (1, 20)] == [30, 30]
+
+
+def test_a_reranker_reads_right_before_the_cut() -> None:
+    reading = Rerank(CallableReranker(lambda question, passages: [0.5] * len(passages)))
+    default = PROFILES["default"]
+    assert adapted(default, reranker=reading).stages == (*default.stages[:-1], reading, Cut())
+    assert adapted(default, stages=["cut(min_score=0.2)", "mmr"], reranker=reading).stages == (reading, Cut(0.2), Mmr())
+
+
+@pytest.mark.parametrize(
+    ("changes", "hint"),
+    [
+        ({"fusion": "rff"}, "did you mean rrf?"),
+        ({"fusion": "decay"}, "known: default, combine, "),
+        ({"stages": ["mmr", "decy"]}, "did you mean decay?"),
+        ({"stages": ["mmr(lambda=2)"]}, "1 is relevance alone"),
+    ],
+)
+def test_what_a_profile_cannot_become_is_refused_with_a_hint(changes: dict[str, Any], hint: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        adapted(PROFILES["default"], **changes)
+    assert hint in caught.value.hint

@@ -18,8 +18,8 @@ from recollect.search import stages
 from recollect.search.combine import Combine
 from recollect.search.fusion import MaxNorm, Rrf, Single, Weighted, ordered
 from recollect.search.rerank import Rerank
-from recollect.search.stages import Boost, Cut, Decay, Mmr, Newer, Quota, Spread, Suppress, jaccard
-from recollect.types import Candidate, Query
+from recollect.search.stages import Abstain, Boost, Cut, Decay, Mmr, Newer, Quota, Spread, Suppress, jaccard
+from recollect.types import Candidate, Query, Span
 from tests.search.made import NOW, candidate, day, ids, query, scores
 
 TEXTS = [
@@ -91,6 +91,7 @@ STAGES: list[Stage] = [
     Spread(),
     Suppress(),
     Quota((("memory", 1), ("extra", 2)), window=5),
+    Abstain(0.5),
     Cut(),
     Cut(0.35, on="score"),
     Rerank(CallableReranker(halves), depth=4),
@@ -385,3 +386,68 @@ def test_one_note_does_not_fill_the_list() -> None:
     assert ids(Spread(depth=3)([*log, other], query())) == ["log0", "log1", "log2", "other"]
     apart = [candidate(name, score) for name, score in (("a", 0.9), ("b", 0.9), ("c", 0.1))]
     assert list(Spread()(apart, query())) == apart, "notes with one passage each stay as they are"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 999), st.sampled_from(["a.md", "b.md", "c.md"])), max_size=20),
+    st.sampled_from([0.0, 0.4, 3.0]),
+    st.sampled_from([3, 50]),
+)
+def test_spread_keeps_all_and_the_first_passages_of_notes_in_their_order(
+    rows: list[tuple[int, str]], step: float, depth: int
+) -> None:
+    notes = ordered(candidate(f"c{i:02}", score / 1000, path=path) for i, (score, path) in enumerate(rows))
+    found = Spread(step, depth)(notes, query())
+    assert sorted(ids(found)) == sorted(ids(notes))
+    assert list(dict.fromkeys(c.chunk.path for c in found)) == list(dict.fromkeys(c.chunk.path for c in notes))
+    for path in ("a.md", "b.md", "c.md"):
+        assert ids([c for c in found if c.chunk.path == path]) == ids([c for c in notes if c.chunk.path == path])
+
+
+def sure(name: str, confidence: float) -> Candidate:
+    return candidate(name, 0.9, signals={"confidence": confidence})
+
+
+def test_abstain_is_all_or_nothing() -> None:
+    weak = [sure("a", 0.01), sure("b", 0.02)]
+    assert Abstain()(weak, query()) == []
+    one = [*weak, sure("c", 0.025)]
+    assert Abstain()(one, query()) == one, "one likely hit keeps the whole list, wherever it stands"
+    assert Abstain(0.01)(weak, query()) == weak
+    assert Abstain()([], query()) == []
+
+
+def test_abstain_looks_at_the_score_where_there_is_no_confidence() -> None:
+    bare = [candidate("a", 0.3)]
+    assert Abstain()(bare, query()) == bare
+    assert Abstain(0.5)(bare, query()) == []
+
+
+@pytest.mark.parametrize("least", [0.0, 0.3, 1.0])
+def test_abstain_leaves_a_question_alone_that_names_its_own_least(least: float) -> None:
+    weak = [sure("a", 0.001)]
+    assert Abstain()(weak, query(min_score=least)) == weak
+
+
+def test_newer_leaves_a_question_alone_that_names_a_day() -> None:
+    old, new = candidate("old", 0.8, date=day(90)), candidate("new", 0.7, date=day(3))
+    named = (Span(day(90), day(90), "in December"),)
+    assert Newer()([old, new], query(wants_now=True, dates=named)) == [old, new]
+    assert ids(Newer()([old, new], query(wants_now=True))) == ["new", "old"]
+
+
+def test_newer_swaps_within_its_margin_only() -> None:
+    old, new = candidate("old", 0.8, date=day(90)), candidate("new", 0.6, date=day(3))
+    apart = math.log(0.8 / 0.2) - math.log(0.6 / 0.4)
+    now = query(wants_now=True)
+    assert ids(Newer(apart + 1e-9)([old, new], now)) == ["new", "old"]
+    assert ids(Newer(apart - 1e-9)([old, new], now)) == ["old", "new"]
+
+
+def test_newer_leaves_undated_notes_and_notes_of_one_day_alone() -> None:
+    dated, undated, same = candidate("a", 0.8, date=day(9)), candidate("b", 0.79), candidate("c", 0.79, date=day(9))
+    now = query(wants_now=True)
+    for pair in ([dated, undated], [undated, dated], [dated, same]):
+        assert Newer()(pair, now) == pair
+    assert Newer()([], now) == []

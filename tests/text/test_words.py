@@ -14,6 +14,7 @@ from recollect.text.words import (
     clean,
     count_tokens,
     fold,
+    foreign_share,
     index_terms,
     is_unspaced,
     places,
@@ -244,3 +245,10 @@ def test_unspaced_scripts_are_known() -> None:
     assert is_unspaced("see 東京")
     assert is_unspaced("ภาษา")
     assert not is_unspaced("한국어 Привет")
+
+
+@pytest.mark.parametrize(
+    ("text", "share"), [("plain words", 0.0), ("café 12 _", 0.0), ("数据库", 1.0), ("ab Привет", 0.75), ("123 …", 0.0)]
+)
+def test_the_foreign_share_counts_letters_outside_latin(text: str, share: float) -> None:
+    assert foreign_share(text) == pytest.approx(share)

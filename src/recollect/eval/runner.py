@@ -150,7 +150,7 @@ def score(question: Question, hits: Sequence[Candidate], took_ms: float, *, show
 
 
 def relevant(chunk: Chunk, question: Question) -> bool:
-    """Whether a passage answers a question: it touches the evidence where that is labelled, else its file is relevant."""
+    """Whether a passage answers: it touches the evidence where that is labelled, else its file is relevant."""
     if question.spans:
         return any(touches(chunk, span) for span in question.spans)
     return question.grades.get(chunk.path, 0) > 0

@@ -88,7 +88,7 @@ def pools(one: sets.EvalSet, model: Any, most: int, strangers: Sequence[sets.Que
     return found
 
 
-def strangers_to(name: str, loaded: Mapping[str, sets.EvalSet], *, each: int = 12) -> list[sets.Question]:
+def strangers_to(name: str, loaded: Mapping[str, sets.EvalSet], *, each: int = 2) -> list[sets.Question]:
     """A few questions of every other set, in turn; sets of the same language mislead the most, so all are taken."""
     rows = [
         one.questions[:: max(1, len(one.questions) // each)][:each] for other, one in loaded.items() if other != name

@@ -23,12 +23,15 @@ LEXICAL: Mapping[str, float] = {"always": -1.5, "rare": 38.0, "standing_out": -7
 VECTOR: Mapping[str, float] = {"always": 8.2, "rare": -15.3, "standing_out": 1.2, "alike": 4.2}
 OTHER: Mapping[str, float] = {"cover": 2.9, "near": 2.3, "head": 0.95, "exact": 0.7, "foreign": 1.4, "date": 11.0}
 CONFIDENCE: Mapping[str, float] = {
-    "bias": -3.13, "total": 0.36, "behind": -0.3, "cover": 1.57, "near": -0.04, "cosine": -1.11, "alike": 0.04,
-    "covered": 0.61, "standing_out": 0.6, "rare": 1.33, "foreign": 1.54, "noise": -0.88,
+    "bias": -1.91, "total": 0.34, "behind": -0.3, "cover": 1.32, "near": 0.06, "cosine": -1.25, "alike": -0.44,
+    "covered": -0.33, "standing_out": 0.79, "rare": 1.34, "foreign": 0.97, "noise": -0.8,
 }  # fmt: skip
 CONFIDENCE_WORDS: Mapping[str, float] = {
-    "bias": -3.02, "total": 0.37, "behind": -0.16, "cover": -0.32, "near": 1.37, "covered": -2.96, "rare": -0.3,
+    "bias": -2.44, "total": 0.32, "behind": -0.19, "cover": -0.28, "near": 1.28, "covered": -3.22, "rare": 0.39,
 }  # fmt: skip
+
+REST = ("cover", "near", "head", "exact", "date")
+_WORDS = ("cover", "exact")
 
 _CENTRE, _SCALE = 8.0, 2.0
 _FIRST = 5
@@ -41,7 +44,7 @@ def question_evidence(candidates: Sequence[Candidate]) -> dict[str, float]:
     `rare`: how rare the question's words are. `standing_out`: how far the
     best cosine is above chance. `alike`: how near the five best keyword hits are in meaning, against the nearest of
     all. `reached` and `covered`: the best keyword score and the largest share of the question one passage covers.
-    `trust`: that share, and less where it is under a half: one rare word of many is a coincidence as often as not,
+    `trust`: 1, and less where that share is under a half: one rare word of many is a coincidence as often as not,
     unless the model cannot read the question either.
     """
     if not candidates:
@@ -58,7 +61,7 @@ def question_evidence(candidates: Sequence[Candidate]) -> dict[str, float]:
         "alike": max(0.0, among / nearest) if nearest > 0 else 0.0,
         "reached": wordy[0].signals.get("text", 0.0),
         "covered": covered,
-        "trust": covered * max(min(1.0, covered / _ENOUGH), shared.get("foreign", 0.0)),
+        "trust": max(min(1.0, covered / _ENOUGH), shared.get("foreign", 0.0)),
     }
 
 
@@ -67,11 +70,15 @@ def features(candidate: Candidate, question: Mapping[str, float]) -> dict[str, f
     s = candidate.signals
     foreign = s.get("foreign", 0.0)
     cosine = s.get("z", 0.0) / s.get("noise", 1.0)
-    text = s.get("text", 0.0) / question["reached"] * question["trust"] if question["reached"] > 0 else 0.0
+    text = (
+        s.get("text", 0.0) / question["reached"] * question["covered"] * question["trust"]
+        if question["reached"] > 0
+        else 0.0
+    )
     found = {f"lexical·{name}": text * question[name] for name in LEXICAL}
     found |= {f"vector·{name}": cosine * (1.0 - foreign) * question[name] for name in VECTOR}
-    found["vector·rare"] *= question["trust"]
-    found |= {name: s.get(name, 0.0) for name in OTHER}
+    found["vector·rare"] *= question["covered"] * question["trust"]
+    found |= {name: s.get(name, 0.0) * (question["trust"] if name in _WORDS else 1.0) for name in OTHER}
     found["foreign"] = cosine * foreign
     return found
 
@@ -108,22 +115,48 @@ def leg_weights(question: Mapping[str, float]) -> tuple[float, float]:
     """How much the two legs count for this question, never less than nothing."""
     lexical = sum(weight * question[name] for name, weight in LEXICAL.items())
     vector = sum(
-        weight * question[name] * (question["trust"] if name == "rare" else 1.0) for name, weight in VECTOR.items()
+        weight * question[name] * (question["covered"] * question["trust"] if name == "rare" else 1.0)
+        for name, weight in VECTOR.items()
     )
     return max(0.0, lexical), max(0.0, vector)
 
 
-def total(candidate: Candidate, question: Mapping[str, float], weights: tuple[float, float]) -> float:
-    """The combined evidence of one passage: the sum over `features`, written out as it runs for every candidate."""
+def parts(
+    candidate: Candidate, question: Mapping[str, float], weights: tuple[float, float]
+) -> tuple[float, float, float]:
+    """What keywords, meaning and everything else add to a passage: `features` summed up, as it runs for every one."""
     get = candidate.signals.get
     foreign = get("foreign", 0.0)
     cosine = get("z", 0.0) / get("noise", 1.0)
-    text = get("text", 0.0) / question["reached"] * question["trust"] if question["reached"] > 0 else 0.0
-    return (
-        weights[0] * text
-        + (weights[1] * (1.0 - foreign) + OTHER["foreign"] * foreign) * cosine
-        + sum(OTHER[name] * get(name, 0.0) for name in ("cover", "near", "head", "exact", "date"))
+    text = (
+        get("text", 0.0) / question["reached"] * question["covered"] * question["trust"]
+        if question["reached"] > 0
+        else 0.0
     )
+    return (
+        weights[0] * text,
+        (weights[1] * (1.0 - foreign) + OTHER["foreign"] * foreign) * cosine,
+        sum(OTHER[name] * get(name, 0.0) * (question["trust"] if name in _WORDS else 1.0) for name in REST),
+    )
+
+
+def total(candidate: Candidate, question: Mapping[str, float], weights: tuple[float, float]) -> float:
+    """The combined evidence of one passage."""
+    return sum(parts(candidate, question, weights))
+
+
+def score_of(reached: float) -> float:
+    """A total as a score between 0 and 1."""
+    return sigmoid((reached - _CENTRE) / _SCALE)
+
+
+def sum_in_words(candidate: Candidate) -> str:
+    """How the total of a passage came about, in numbers that add up to it."""
+    s = candidate.signals
+    named = {"keywords": s["keywords"], "meaning": s["meaning"]}
+    named |= {name: OTHER[name] * s.get(name, 0.0) * (s["trust"] if name in _WORDS else 1.0) for name in REST}
+    added = " ".join(f"{value:+.3f} {name}" for name, value in named.items() if value)
+    return f"total {s['total']:.3f} = {added or 'nothing'}; score 1/(1+e^-((total-{_CENTRE:g})/{_SCALE:g}))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +168,23 @@ class Combine:
         del query
         question = question_evidence(candidates)
         weights = leg_weights(question)
-        totals = [total(c, question, weights) for c in candidates]
-        best = max(totals, default=0.0)
-        return ordered(
-            replace(
-                c,
-                score=sigmoid((reached - _CENTRE) / _SCALE),
-                signals={**c.signals, "confidence": confidence(c, question, reached, best)},
-            )
-            for c, reached in zip(candidates, totals, strict=True)
-        )
+        found = [parts(c, question, weights) for c in candidates]
+        best = max(map(sum, found), default=0.0)
+        return ordered(_scored(c, three, question, best) for c, three in zip(candidates, found, strict=True))
+
+
+def _scored(
+    candidate: Candidate, three: tuple[float, float, float], question: Mapping[str, float], best: float
+) -> Candidate:
+    reached = sum(three)
+    known = {
+        "keywords": three[0],
+        "meaning": three[1],
+        "total": reached,
+        "trust": question["trust"],
+        "confidence": confidence(candidate, question, reached, best),
+    }
+    return replace(candidate, score=score_of(reached), signals={**candidate.signals, **known})
 
 
 def confidence(candidate: Candidate, question: Mapping[str, float], reached: float, best: float) -> float:

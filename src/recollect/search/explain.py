@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from recollect.ports import FieldTerms
 from recollect.search import spec
+from recollect.search.combine import sum_in_words
 from recollect.search.evidence import Ask, measure
 from recollect.search.stages import Cut
 from recollect.types import Candidate, Chunk, Query, Trace
@@ -61,6 +62,8 @@ def why(chunk: Chunk, query: Query, trace: Trace, *, asked: Ask, fields: FieldTe
         return Why(chunk, "no leg found it", None, tuple(lines), None)
     signals = ", ".join(f"{name} {value:.3f}" for name, value in sorted(candidate.signals.items()))
     lines.append(f"signals: {signals}")
+    if "total" in candidate.signals:
+        lines.append(sum_in_words(candidate))
     rank: int | None = None
     for step in trace.steps:
         mark = next((m for m in step.marks if m.id == chunk.id), None)

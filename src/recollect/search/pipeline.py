@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from recollect.errors import RecollectError, StoreDamagedError, StoreError
 from recollect.ports import Embedder, Nearest, Scored, Stage, Store, Vectors
 from recollect.search.evidence import Ask, ask, measure
-from recollect.text.words import query_terms
+from recollect.text.words import foreign_share, query_terms
 from recollect.types import Candidate, LegRank, Mark, Notice, Query, Step, Trace
 
+_OTHER_SCRIPT = 0.3
 LEGS = ("lexical", "vector", "path")
 _WORDS = {"lexical": "keyword", "path": "name and date"}
 
@@ -177,6 +178,9 @@ def _candidates(
         if row in cosines:
             signals["cosine"] = cosines[row]
             signals["z"] = (cosines[row] - nearest.mean) / nearest.deviation if nearest.deviation > 1e-9 else 0.0
+            gap = foreign_share(chunks[row].text) - shared["foreign"]
+            if gap > _OTHER_SCRIPT:
+                signals["z"] *= 1.0 - gap  # the model reads the question but not the passage: its cosine is chance
         chunk = chunks[row]
         if query.dates and chunk.facts.date:
             signals["date"] = max(day_match(chunk.facts.date, s.start, s.end) for s in query.dates)
@@ -194,10 +198,8 @@ def query_signals(query: Query, asked: Ask, nearest: Nearest) -> dict[str, float
     """What holds for the question as a whole: how rare its words are, the best cosine that chance alone would
     bring among so many vectors, and the share of it that an English model cannot read.
     """
-    letters = [c for c in query.text if c.isalpha()]
-    foreign = sum(1 for c in letters if c > "\u024f") / len(letters) if letters else 0.0
     return {
         "rare": asked.rarity,
         "noise": math.sqrt(2.0 * math.log(max(nearest.count, 3))),
-        "foreign": foreign,
+        "foreign": foreign_share(query.text),
     }

@@ -232,7 +232,7 @@ class Abstain:
     No single true passage is lost to a threshold, and a question that names its own `min_score` is left alone.
     """
 
-    least: float = 0.025
+    least: float = 0.03
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
         """All or nothing."""

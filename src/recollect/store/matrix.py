@@ -23,7 +23,7 @@ class Matrix:
     vectors: Vectors
 
     def nearest(self, vector: Vectors, limit: int, allowed: set[int] | None) -> Nearest:
-        """The best rows, ties by row, with the mean and deviation of all cosines of this question."""
+        """The best rows with all that tie with the last, and the mean and deviation of all cosines of this question."""
         import numpy as np  # noqa: PLC0415
 
         if not len(self.rows):
@@ -42,7 +42,7 @@ class Matrix:
             top = np.flatnonzero(cosines >= cut)
         else:
             top = np.arange(len(rows))
-        order = top[np.lexsort((rows[top], -cosines[top]))][:count]
+        order = top[np.lexsort((rows[top], -cosines[top]))] if count else top[:0]
         scored = tuple(Scored(int(rows[i]), float(cosines[i])) for i in order)
         return Nearest(scored, mean, deviation, len(self.rows))
 

@@ -13,6 +13,7 @@ import time
 import unicodedata
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -372,13 +373,30 @@ class SqliteStore:
         score = f"bm25(terms, {HEAD_WEIGHT}, {BODY_WEIGHT}, {EXACT_WEIGHT})"
         sql = f"SELECT rowid, {score} FROM terms WHERE terms MATCH ? ORDER BY {score}, rowid"
         if allowed is None:
-            return [Scored(row, -value) for row, value in self._all(f"{sql} LIMIT ?", (match, limit))]
-        found = [Scored(row, -value) for row, value in self._all(sql, (match,)) if row in allowed]
-        return found[:limit]
+            found = [Scored(row, -value) for row, value in self._all(f"{sql} LIMIT ?", (match, limit + 1))]
+            if len(found) <= limit or found[limit - 1].score > found[limit].score:
+                return found[:limit]
+        found = [Scored(row, -value) for row, value in self._all(sql, (match,)) if allowed is None or row in allowed]
+        return self._first(found, limit)
+
+    def _first(self, found: Sequence[Scored], limit: int) -> list[Scored]:
+        """The first `limit`; of those that tie at the border, the ones with the smallest ids, not the oldest rows."""
+        if len(found) <= limit or found[limit - 1].score > found[limit].score:
+            return list(found[:limit])
+        border = found[limit - 1].score
+        above = [s for s in found if s.score > border]
+        tied = [s for s in found if s.score == border]
+        ids: dict[int, str] = {}
+        for part in _parts([s.row for s in tied]):
+            marks = ",".join("?" * len(part))
+            ids.update((r[0], r[1]) for r in self._all(f"SELECT row, id FROM chunks WHERE row IN ({marks})", part))
+        tied.sort(key=lambda s: ids.get(s.row, ""))
+        return [*above, *tied[: limit - len(above)]]
 
     def nearest(self, model: str, vector: Vectors, limit: int, filters: Filters) -> Nearest:
         """The best rows by cosine among those that have a vector of this model."""
-        return self._matrix(model).nearest(vector, limit, self._allowed(filters))
+        found = self._matrix(model).nearest(vector, limit, self._allowed(filters))
+        return replace(found, rows=tuple(self._first(found.rows, limit)))
 
     def cosines(self, model: str, vector: Vectors, rows: Sequence[int]) -> dict[int, float]:
         """The cosine of each named row that has a vector of this model."""

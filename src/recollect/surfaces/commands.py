@@ -16,8 +16,9 @@ import click
 
 from recollect import __version__
 from recollect.errors import RecollectError, UsageError, WorkspaceError
-from recollect.memory import Memory, find_workspace
+from recollect.memory import Memory
 from recollect.settings import load
+from recollect.store.place import find_workspace
 from recollect.surfaces import render, view
 from recollect.types import Filters
 
@@ -292,9 +293,10 @@ def demo(folder: str | None) -> None:
 )
 @click.option("-o", "--output", type=click.Path(), help="With 'mine': the file to write instead of stdout.")
 @click.option("--most", type=click.IntRange(1, 1000), default=60, help="With 'mine': how many questions at most.")
-@_workspace
+@_place_options
 def evaluate(
-    memory: Memory, *, sets: Sequence[str], profiles: str, against: str, only: Sequence[str], by_type: bool,
+    workspace: str | None, index_path: str | None, model: str | None, given: Sequence[str], *, sets: Sequence[str],
+    profiles: str, against: str, only: Sequence[str], by_type: bool,
     save: str | None, baseline: str | None, fail_under: float | None, cache: str | None, output: str | None,
     most: int, as_json: bool,
 ) -> None:  # fmt: skip
@@ -307,17 +309,13 @@ def evaluate(
     from recollect.eval import report  # noqa: PLC0415
     from recollect.surfaces import evaluate as own  # noqa: PLC0415
 
-    if list(sets) == ["mine"]:
-        rows = own.propose(memory, most)
-        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        if output:
-            Path(output).write_text(text, encoding="utf-8")
-            click.echo(f"{len(rows)} questions written to {output}", err=True)
-        else:
-            click.echo(text, nl=False)
-        return
-    names = [p.strip() for p in profiles.split(",") if p.strip()]
-    runs = own.measure(memory, sets, profiles=names, cache=Path(cache) if cache else None, only=only)
+    root, flags = _place(workspace, index_path, model, given)
+    with own.opened(root, flags, sets) as memory:
+        if list(sets) == ["mine"]:
+            own.write(own.propose(memory, most), output)
+            return
+        names = [p.strip() for p in profiles.split(",") if p.strip()]
+        runs = own.measure(memory, sets, profiles=names, cache=Path(cache) if cache else None, only=only)
     own.show(runs, by_type=by_type, against=against, as_json=as_json)
     if save:
         Path(save).write_text(json.dumps(report.as_dict(runs), indent=2) + "\n", encoding="utf-8")

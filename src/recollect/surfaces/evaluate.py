@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from recollect.errors import RecollectError, UsageError
 from recollect.eval import mine, report, runner, sets
 from recollect.memory import Memory
 from recollect.search.profiles import profile as check_profile
+from recollect.store.sqlite import SqliteStore
 from recollect.surfaces import render
 
 OWN_FILE = "eval.jsonl"
@@ -23,6 +24,24 @@ OWN_FILE = "eval.jsonl"
 
 class GateError(RecollectError):
     """A figure is under the bar that was set for it."""
+
+
+def opened(root: Path, flags: Mapping[str, Any], paths: Sequence[str]) -> Memory:
+    """The workspace's memory, or one in RAM when every set brings its own corpus: measuring leaves no trace then."""
+    if not paths or any(p == "mine" or Path(p).is_file() for p in paths):
+        return Memory.open(root, **flags)
+    known = settings.load(root, env=os.environ, flags={k.replace("__", "."): v for k, v in flags.items()})
+    return Memory(root, known, SqliteStore(None))
+
+
+def write(rows: Sequence[dict[str, Any]], output: str | None) -> None:
+    """Proposed questions to a file or to stdout."""
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    if output:
+        Path(output).write_text(text, encoding="utf-8")
+        click.echo(f"{len(rows)} questions written to {output}", err=True)
+    else:
+        click.echo(text, nl=False)
 
 
 def find_sets(memory: Memory, paths: Sequence[str]) -> list[sets.EvalSet]:

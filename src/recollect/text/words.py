@@ -38,6 +38,8 @@ _ANY = re.compile(
 )
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]+")
 _WIDE = re.compile(rf"[{_UNSPACED}{_HANGUL}]")
+_LETTERS = re.compile(r"[^\W\d_]")
+_FOREIGN = re.compile(r"[^\W\d_\u0000-\u024f]")
 _PARTS = re.compile(rf"(?:[^\W\d_]|[{_MARKS}])+|\d+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)\Z")
@@ -249,6 +251,14 @@ def count_tokens(text: str) -> int:
     rest = len(text) - wide
     narrow = len(text.encode("ascii", "ignore"))
     return wide + (narrow + 3) // 4 + (rest - narrow + 1) // 2
+
+
+def foreign_share(text: str) -> float:
+    """The share of a text's letters outside the Latin script, which an English model cannot read."""
+    if text.isascii():
+        return 0.0
+    letters = len(_LETTERS.findall(text))
+    return len(_FOREIGN.findall(text)) / letters if letters else 0.0
 
 
 def is_unspaced(text: str) -> bool:

@@ -1,0 +1,93 @@
+"""Where a workspace and its index are, and how an index is opened or set aside."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from recollect.errors import StoreDamagedError, StoreError
+from recollect.settings import Settings, data_folder
+from recollect.store.sqlite import SqliteStore
+from recollect.types import Notice
+
+MARKERS = (".recollect", "memory")
+
+
+def find_workspace(start: Path, env: Mapping[str, str]) -> Path:
+    """`RECOLLECT_WORKSPACE`, else the nearest folder upwards that looks like a workspace, else `start`."""
+    if named := env.get("RECOLLECT_WORKSPACE"):
+        return Path(named)
+    for folder in (start, *start.parents):
+        with contextlib.suppress(OSError):
+            names = os.listdir(folder)
+            if any(n in MARKERS and (folder / n).is_dir() for n in names) or any(
+                n.casefold() == "memory.md" for n in names
+            ):
+                return folder
+    return start
+
+
+def index_path(root: Path, settings: Settings, env: Mapping[str, str]) -> tuple[Path, tuple[Notice, ...]]:
+    """Where the index of a workspace is: as set, inside it, or in the user's data folder when it cannot be written."""
+    if settings.index.path:
+        where = Path(settings.index.path).expanduser()
+        where = where if where.is_absolute() else root / where
+        try:
+            where.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"{where.parent} cannot be made: {error.strerror}", hint="set index.path to a place that can be written"
+            ) from error
+        return where, ()
+    folder = root / ".recollect"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        ignore = folder / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+        if os.access(folder, os.W_OK):
+            return folder / "index.sqlite", ()
+    except OSError:
+        pass
+    key = hashlib.blake2b(str(root).encode("utf-8", "replace"), digest_size=8).hexdigest()
+    folder = data_folder(env) / key
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"neither {root} nor {folder} can be written: {error.strerror}", hint="set index.path to a place that can"
+        ) from error
+    return folder / "index.sqlite", (
+        Notice(
+            "index_elsewhere",
+            f"{root} cannot be written, so the index is in {folder}",
+            "set index.path to choose the place",
+        ),
+    )
+
+
+def open_store(path: Path) -> tuple[SqliteStore, tuple[Notice, ...]]:
+    """Opens an index; a damaged one is set aside and a new one made, with a notice."""
+    try:
+        return SqliteStore(path), ()
+    except StoreDamagedError:
+        notice = set_aside(path)
+        return SqliteStore(path), (notice,)
+
+
+def set_aside(path: Path) -> Notice:
+    """Renames a damaged index with its WAL, so that nothing is lost and a new one can be made."""
+    number = 1
+    while (aside := path.with_name(f"{path.stem}.damaged-{number}{path.suffix}")).exists():
+        number += 1
+    for end in ("", "-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(f"{path}{end}", f"{aside}{end}")
+    return Notice(
+        "index_rebuilt",
+        f"the index was damaged; it was set aside as {aside.name} and is made anew",
+        "nothing you wrote is lost",
+    )

@@ -1,0 +1,147 @@
+"""The default fusion: a sum that can be recomputed, and legs that are believed as far as the question bears out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from recollect.search import combine
+from recollect.search.combine import (
+    CONFIDENCE_WORDS,
+    WEIGHTS,
+    Combine,
+    confidence_features,
+    features,
+    leg_weights,
+    question_evidence,
+    total,
+)
+from recollect.search.fusion import sigmoid
+from recollect.types import Candidate
+from tests.search.made import candidate, ids, query
+
+Signals = Mapping[str, float]
+WORDS = ("text", "cover", "near", "head", "exact", "date")
+share = st.floats(0, 1)
+shared_ = st.fixed_dictionaries({"rare": share, "noise": st.floats(1.5, 6), "foreign": st.just(0.0) | share})
+words_ = st.fixed_dictionaries(dict.fromkeys(WORDS, share))
+meaning_ = st.floats(-3, 9).map(lambda z: {"z": z, "cosine": z / 10})
+
+
+def pool(shared: Signals, own: list[dict[str, float]]) -> list[Candidate]:
+    return [candidate(f"c{i:02}", signals={**shared, **one}) for i, one in enumerate(own)]
+
+
+def some(meaning: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Candidate]]:
+    own = st.builds(lambda a, b: {**a, **b}, words_, meaning)
+    return st.builds(pool, shared_, st.lists(own, min_size=1, max_size=8))
+
+
+pools = some(meaning_)
+any_pools = some(meaning_ | st.just({}))
+
+
+@settings(deadline=None)
+@given(pools)
+def test_the_total_is_the_sum_over_the_tables(candidates: list[Candidate]) -> None:
+    question = question_evidence(candidates)
+    weights = leg_weights(question)
+    assume(min(weights) > 0)
+    for c in candidates:
+        named = features(c, question)
+        assert named.keys() == WEIGHTS.keys()
+        expected = sum(WEIGHTS[name] * value for name, value in named.items())
+        assert total(c, question, weights) == pytest.approx(expected, abs=1e-9)
+
+
+@settings(deadline=None)
+@given(any_pools)
+def test_no_leg_ever_counts_against_a_passage(candidates: list[Candidate]) -> None:
+    assert min(leg_weights(question_evidence(candidates))) >= 0
+
+
+@settings(deadline=None)
+@given(any_pools, st.randoms(use_true_random=False))
+def test_scores_and_confidences_are_shares_and_the_same_every_time(
+    candidates: list[Candidate], chance: random.Random
+) -> None:
+    found = Combine()(candidates, query())
+    assert all(0 <= value <= 1 for c in found for value in (c.score, c.signals["confidence"]))
+    mixed = list(candidates)
+    chance.shuffle(mixed)
+    assert Combine()(mixed, query("another")) == found
+
+
+def test_nothing_found_is_nothing_scored() -> None:
+    assert Combine()([], query()) == []
+    assert leg_weights(question_evidence([])) == (0.0, 0.0)
+
+
+@settings(deadline=None)
+@given(
+    shared=st.fixed_dictionaries({"rare": share, "noise": st.floats(1.5, 6), "foreign": st.just(0.0)}),
+    cover=st.floats(0.01, 0.2),
+    parts=st.tuples(share, share, share),
+    text=st.floats(0.01, 1),
+    apart=st.floats(1.5, 3),
+    close=st.floats(-1, 0.3),
+)
+def test_a_word_or_two_of_many_cannot_outrank_what_stands_far_out_in_meaning(
+    *, shared: Signals, cover: float, parts: tuple[float, ...], text: float, apart: float, close: float
+) -> None:
+    near, head, exact = (part * cover for part in parts)
+    noise = shared["noise"]
+    wordy = {"text": text, "cover": cover, "near": near, "head": head, "exact": exact, "z": close * noise}
+    assert ids(Combine()(pool(shared, [wordy, {"z": apart * noise}]), query())) == ["c01", "c00"]
+
+
+@settings(deadline=None)
+@given(
+    shared=st.fixed_dictionaries({"rare": st.floats(0.3, 1), "noise": st.floats(2.5, 6), "foreign": st.just(0.0)}),
+    others=st.lists(
+        st.fixed_dictionaries(
+            {"text": st.floats(0, 0.4), "cover": st.floats(0, 0.5), "near": st.floats(0, 0.4), "z": st.floats(-2, 1.5)}
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+)
+def test_a_passage_that_holds_every_word_of_the_question_is_first(
+    shared: Signals, others: list[dict[str, float]]
+) -> None:
+    whole = {"text": 0.8, "cover": 1.0, "near": 0.9, "z": 1.0}
+    found = Combine()(pool(shared, [*others, whole]), query())
+    assert found[0].id == f"c{len(others):02}"
+
+
+@settings(deadline=None)
+@given(shared_, st.lists(st.integers(1, 99), min_size=1, max_size=8, unique=True))
+def test_without_vectors_the_order_is_by_keywords(shared: Signals, covers: list[int]) -> None:
+    own = [{"text": cover / 100, "cover": cover / 100} for cover in covers]
+    found = Combine()(pool(shared, own), query())
+    assert [round(c.signals["cover"] * 100) for c in found] == sorted(covers, reverse=True)
+
+
+@settings(deadline=None)
+@given(some(st.just({})))
+def test_without_vectors_the_confidence_is_by_the_table_of_words(candidates: list[Candidate]) -> None:
+    question = question_evidence(candidates)
+    totals = {c.id: total(c, question, leg_weights(question)) for c in candidates}
+    best = max(totals.values())
+    for c in Combine()(candidates, query()):
+        known = confidence_features(c, question, totals[c.id], best)
+        assert c.signals["confidence"] == sigmoid(sum(w * known[name] for name, w in CONFIDENCE_WORDS.items()))
+
+
+def test_with_vectors_the_confidence_is_by_the_table_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = pool({"rare": 0.5, "noise": 3.0}, [{"text": 0.5, "cover": 0.5, "z": 3.0, "cosine": 0.6}])
+    before = Combine()(one, query())
+    monkeypatch.setattr(combine, "CONFIDENCE_WORDS", {})
+    assert Combine()(one, query()) == before
+    monkeypatch.setattr(combine, "CONFIDENCE", {"bias": 0.0})
+    assert Combine()(one, query())[0].signals["confidence"] == 0.5

@@ -1,0 +1,100 @@
+"""Reranking through the front door: the packaged cross-encoder for real, and one behind an address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.embed.cross import CrossEncoder
+from recollect.embed.hashed import HashedEmbedder
+from recollect.memory import Memory
+from recollect.types import Found
+from tests.conftest import Write
+from tests.embed.test_cross import Endpoint, served
+from tests.search.made import NOW
+
+QUESTION = "how do I reset the router password?"
+WORDY = "Router password, reset, router, password: words that were on the label of a box.\n"
+ANSWER = "Hold the button on its back for ten seconds; the password of the router is then the one it came with.\n"
+
+
+@pytest.fixture(autouse=True)
+def notes(write: Write) -> None:
+    write("memory/label.md", WORDY)
+    write("memory/manual.md", ANSWER)
+    write("memory/tea.md", "Green tea, three minutes.\n")
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with served() as server:
+        yield server
+
+
+def asked(root: Path, **flags: Any) -> Found:
+    more = {f"search__{key}": value for key, value in flags.items()}
+    with Memory.open(root, embedder=HashedEmbedder(), **more) as memory:
+        return memory.search(QUESTION, now=NOW)
+
+
+def paths(found: Found) -> list[str]:
+    return [hit.chunk.path for hit in found.hits]
+
+
+def backwards(endpoint: Endpoint) -> None:
+    """Lets the server prefer what it is sent last."""
+    endpoint.answer = lambda asked, body: asked.json(
+        {"results": [{"index": i, "relevance_score": i / 10} for i in range(len(body["documents"]))]}
+    )
+
+
+def test_the_packaged_cross_encoder_puts_the_answer_above_the_words(root: Path) -> None:
+    plain = asked(root)
+    assert paths(plain)[0] == "memory/label.md"
+    close = asked(root, rerank="local", rerank_weight=1.0, rerank_deadline_s=30)
+    assert paths(close)[0] == "memory/manual.md"
+    assert set(paths(close)) == set(paths(plain))
+    values = [hit.signals["rerank"] for hit in close.hits]
+    assert values == [hit.score for hit in close.hits] == sorted(values, reverse=True)
+    assert any(CrossEncoder.id in step.stage for step in close.trace.steps)
+
+
+def test_a_server_reads_the_first_few_again(root: Path, endpoint: Endpoint) -> None:
+    backwards(endpoint)
+    plain = asked(root)
+    found = asked(
+        root, rerank="http", rerank_url=endpoint.url, rerank_model="m", rerank_weight=1.0, rerank_deadline_s=30
+    )
+    assert paths(found) == paths(plain)[::-1]
+    (_, _, body) = endpoint.requests[0]
+    assert (body["query"], body["model"], len(body["documents"])) == (QUESTION, "m", len(plain.hits))
+
+
+def test_the_key_comes_from_the_environment_alone(
+    root: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags = {"rerank": "http", "rerank_url": endpoint.url, "rerank_deadline_s": 30}
+    asked(root, **flags)
+    assert "Authorization" not in endpoint.requests[0][1]
+    monkeypatch.setenv("RECOLLECT_RERANK_KEY", "secret")
+    found = asked(root, **flags)
+    assert endpoint.requests[1][1]["Authorization"] == "Bearer secret"
+    assert "secret" not in repr(found)
+
+
+def test_a_server_that_fails_leaves_the_order_as_it_was(root: Path, endpoint: Endpoint) -> None:
+    endpoint.answer = lambda asked, body: asked.raw(b"oops", status=500)
+    found = asked(root, rerank="http", rerank_url=endpoint.url, rerank_deadline_s=30)
+    plain = asked(root)
+    assert [(hit.chunk.path, hit.score) for hit in found.hits] == [(hit.chunk.path, hit.score) for hit in plain.hits]
+
+
+def test_a_published_profile_is_not_reranked(root: Path, endpoint: Endpoint) -> None:
+    url = endpoint.url
+    with Memory.open(root, embedder=HashedEmbedder(), search__rerank="http", search__rerank_url=url) as memory:
+        memory.search(QUESTION, profile="rrf", now=NOW)
+    assert endpoint.requests == []
