@@ -86,11 +86,12 @@ def test_the_key_comes_from_the_environment_alone(
     assert "secret" not in repr(found)
 
 
-def test_a_server_that_fails_leaves_the_order_as_it_was(root: Path, endpoint: Endpoint) -> None:
+def test_a_server_that_fails_leaves_the_order_as_it_was_and_is_named(root: Path, endpoint: Endpoint) -> None:
     endpoint.answer = lambda asked, body: asked.raw(b"oops", status=500)
     found = asked(root, rerank="http", rerank_url=endpoint.url, rerank_deadline_s=30)
     plain = asked(root)
     assert [(hit.chunk.path, hit.score) for hit in found.hits] == [(hit.chunk.path, hit.score) for hit in plain.hits]
+    assert "rerank_failed" in [notice.code for notice in found.notices]
 
 
 def test_a_published_profile_is_not_reranked(root: Path, endpoint: Endpoint) -> None:

@@ -301,6 +301,9 @@ class Memory:
         notices = [*self._notices, *notices, *self._model_notices(), *self._pending(), *ranked.notices]
         shown = merged(ranked.candidates) if query.budget_tokens else ranked.candidates
         hits = tuple(self._hit(c, query) for c in shown)
+        if any("rerank_failed" in c.signals for c in ranked.trace.candidates.values()):
+            message = "the reranker failed or was late, so the order is the one before it"
+            notices.append(Notice("rerank_failed", message, "look at search.rerank and search.rerank_deadline_s"))
         if not hits and ranked.trace.candidates:
             message = "nothing here seems to answer this; the nearest misses are in the trace"
             notices.append(Notice("no_relevant_memory", message, "add --explain"))
@@ -408,7 +411,7 @@ class Memory:
         own = self.settings.search.min_score
         query = Query("", dt.datetime.now(), self.limit(profile), min_score=own)  # noqa: DTZ005 - no stage here looks at it
         kept: Sequence[Candidate] = candidates
-        for stage in profiles.profile(profile).stages:
+        for stage in self._profile(profile).stages:
             if isinstance(stage, Abstain | Cut):
                 kept = stage(kept, query)
         return list(kept)

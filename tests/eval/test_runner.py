@@ -13,6 +13,7 @@ from recollect.eval.metrics import ndcg
 from recollect.eval.runner import Run, Scores, evaluate, relevant, score
 from recollect.eval.sets import EvalSet, Question, Span, from_rows, load
 from recollect.memory import Memory
+from recollect.search.stages import Abstain
 from recollect.settings import SearchSettings, Settings
 from recollect.types import Candidate
 from tests.conftest import Write
@@ -105,12 +106,10 @@ def test_what_is_shown_is_above_the_least_confidence_and_within_the_limit(root: 
 
 
 def test_what_is_shown_follows_the_profile(memory: Memory) -> None:
-    found = hits(*"abcdefgh", confidence=0.02)
+    found = hits(*"abcdefgh", confidence=Abstain().least - 1e-9)
     assert memory.shown(found, "default") == [], "even the best is very unlikely"
-    assert (
-        memory.shown([*hits("x.md", confidence=0.03), *found], "default")
-        == [*hits("x.md", confidence=0.03), *found][:6]
-    )
+    likely = [*hits("x.md", confidence=Abstain().least), *found]
+    assert memory.shown(likely, "default") == likely[:6]
     assert memory.shown(found, "siftcoder") == found[:5]
     weak = [replace(c, score=0.3) for c in found]
     assert memory.shown([found[0], *weak], "openclaw") == found[:1], "its own threshold is 0.35 of the score"

@@ -7,7 +7,6 @@ of passages (the right note among the six hits of a plain search, under the prof
 from __future__ import annotations
 
 import datetime as dt
-import json
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -82,7 +81,7 @@ def test_both_legs_together_are_no_worse_than_the_better_one(runs: dict[str, Run
 @pytest.mark.parametrize(
     ("question", "note", "rank"),
     [
-        ("what to do when a task seems impossible", "memory/keep-going.md", 3),
+        ("what to do when a task seems impossible", "memory/keep-going.md", 2),
         ("how should I evaluate if a claim is actually true", "memory/epistemics.md", 1),
         ("where to send urgent notifications", "memory/alert-paths.md", 2),
     ],
@@ -97,13 +96,4 @@ def test_a_question_in_other_words_than_its_note_finds_it_early(
 def test_a_user_sees_the_right_note_more_often_than_with_the_old_pipeline(golden: Memory, questions: EvalSet) -> None:
     ours, old = seen(golden, questions, "default"), seen(golden, questions, OLD)
     assert ours > old
-    assert ours >= 71 / 76
-
-
-def test_a_question_that_nothing_answers_has_no_likely_hit_nine_times_in_ten(golden: Memory) -> None:
-    rows = [json.loads(line) for line in (HERE / "unanswerable.jsonl").read_text(encoding="utf-8").splitlines()]
-    best = [
-        max((hit.confidence for hit in golden.search(row["query"], now=NOW, sync=False).hits), default=0.0)
-        for row in rows
-    ]
-    assert sum(value < 0.5 for value in best) >= 0.9 * len(rows)
+    assert ours >= 0.95

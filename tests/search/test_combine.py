@@ -19,6 +19,7 @@ from recollect.search.combine import (
     features,
     leg_weights,
     question_evidence,
+    score_of,
     total,
 )
 from recollect.search.fusion import sigmoid
@@ -57,6 +58,19 @@ def test_the_total_is_the_sum_over_the_tables(candidates: list[Candidate]) -> No
         assert named.keys() == WEIGHTS.keys()
         expected = sum(WEIGHTS[name] * value for name, value in named.items())
         assert total(c, question, weights) == pytest.approx(expected, abs=1e-9)
+
+
+@settings(deadline=None)
+@given(any_pools)
+def test_the_signals_of_a_passage_add_up_to_its_total_and_score(candidates: list[Candidate]) -> None:
+    question = question_evidence(candidates)
+    for c in Combine()(candidates, query()):
+        s = c.signals
+        assert s["total"] == total(c, question, leg_weights(question))
+        words = {"cover": s["trust"], "exact": s["trust"]}
+        rest = sum(WEIGHTS[name] * s[name] * words.get(name, 1.0) for name in WORDS if name != "text")
+        assert s["keywords"] + s["meaning"] + rest == pytest.approx(s["total"], abs=1e-9)
+        assert c.score == score_of(s["total"])
 
 
 @settings(deadline=None)

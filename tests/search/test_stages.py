@@ -410,11 +410,12 @@ def sure(name: str, confidence: float) -> Candidate:
 
 
 def test_abstain_is_all_or_nothing() -> None:
-    weak = [sure("a", 0.01), sure("b", 0.02)]
+    least = Abstain().least
+    weak = [sure("a", least / 2), sure("b", least - 1e-9)]
     assert Abstain()(weak, query()) == []
-    one = [*weak, sure("c", 0.025)]
+    one = [*weak, sure("c", least)]
     assert Abstain()(one, query()) == one, "one likely hit keeps the whole list, wherever it stands"
-    assert Abstain(0.01)(weak, query()) == weak
+    assert Abstain(least / 2)(weak, query()) == weak
     assert Abstain()([], query()) == []
 
 

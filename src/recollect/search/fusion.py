@@ -27,7 +27,7 @@ def falling(candidates: Iterable[Candidate]) -> list[Candidate]:
     for c in candidates:
         last = out[-1] if out else c
         risen = (-c.score, c.id) < (-last.score, last.id)
-        out.append(replace(c, score=last.score * (1.0 - 1e-9)) if risen else c)
+        out.append(replace(c, score=min(last.score * (1.0 - 1e-9), math.nextafter(last.score, 0.0))) if risen else c)
     return out
 
 

@@ -143,7 +143,7 @@ class Spread:
     `step` is in units of the logit of the score; the first passage of every note keeps its place among the others.
     """
 
-    step: float = 0.4
+    step: float = 1.0
     depth: int = 50
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002

@@ -12,7 +12,7 @@ _HISTORY = re.compile(
 _NOW = re.compile(
     r"\b(?:current(?:ly)?|now|latest|newest|(?:most\s+)?recent(?:ly)?|still|so far|nowadays|these days|any ?more"
     r"|up[- ]to[- ]date|as of (?:now|today))\b"
-    r"|现在|目前|最近|最新|当前|如今|現在|目下|今の|いま|현재|지금|최근",
+    r"|现在|目前|最近|最新|当前|當前|如今|現在|目下|今の|いまの|いまは|현재|지금|최근|최신",
     re.IGNORECASE,
 )
 _PAST = re.compile(
