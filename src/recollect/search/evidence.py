@@ -87,9 +87,8 @@ def measure(ask: Ask, fields: FieldTerms) -> dict[str, float]:
     weights = ask.weights
     body = fields.body.split()
     places: dict[str, list[int]] = {}
-    for i, term in enumerate(body):
-        if term in weights:
-            places.setdefault(term, []).append(i)
+    for i, term in [(i, term) for i, term in enumerate(body) if term in weights]:
+        places.setdefault(term, []).append(i)
     for char in ask.terms.prefixes:
         if found := [i for i, term in enumerate(body) if term.startswith(char)]:
             places[char] = found

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from concurrent.futures import TimeoutError as LegTimeout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from operator import is_
 
 from recollect.errors import RecollectError, StoreDamagedError, StoreError
 from recollect.ports import Embedder, Nearest, Scored, Stage, Store, Vectors
@@ -113,16 +114,14 @@ def run(query: Query, profile: Profile, bench: Bench) -> Ranked:
     for stage in (profile.fusion, *profile.stages):
         begun = time.perf_counter()
         after = list(stage(candidates, query))
-        kept = {c.id for c in after}
-        steps.append(
-            Step(
-                repr(stage),
-                tuple(Mark(c.id, rank, c.score) for rank, c in enumerate(after, start=1)),
-                tuple(c.id for c in candidates if c.id not in kept),
-                (time.perf_counter() - begun) * 1000,
-            )
-        )
-        pooled.update((c.id, c) for c in after)
+        spent = (time.perf_counter() - begun) * 1000
+        if steps and len(after) == len(candidates) and all(map(is_, after, candidates)):
+            steps.append(replace(steps[-1], stage=repr(stage), dropped=(), took_ms=spent))
+            continue
+        kept = {c.id: c for c in after}
+        marks = tuple(Mark(c.id, rank, c.score) for rank, c in enumerate(after, start=1))
+        steps.append(Step(repr(stage), marks, tuple(c.id for c in candidates if c.id not in kept), spent))
+        pooled |= kept
         candidates = after
     return Ranked(tuple(candidates), Trace(legs, tuple(steps), pooled), tuple(notices), mode)
 
@@ -178,7 +177,9 @@ def _candidates(
         if row in cosines:
             signals["cosine"] = cosines[row]
             signals["z"] = (cosines[row] - nearest.mean) / nearest.deviation if nearest.deviation > 1e-9 else 0.0
-            gap = foreign_share(chunks[row].text) - shared["foreign"]
+            text = chunks[row].text
+            wide = len(text.encode("ascii", "ignore")) < (1.0 - _OTHER_SCRIPT / 2) * len(text)
+            gap = foreign_share(text) - shared["foreign"] if wide else 0.0
             if gap > _OTHER_SCRIPT:
                 signals["z"] *= 1.0 - gap  # the model reads the question but not the passage: its cosine is chance
         chunk = chunks[row]

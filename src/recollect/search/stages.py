@@ -190,7 +190,10 @@ class Boost:
     factor: Callable[[Candidate, Query], float] | None = field(default=None)
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
-        """Rescores, never beyond 1."""
+        """Rescores, never beyond 1; most notes say nothing about themselves, and then nothing moves."""
+        marked = any(c.chunk.facts.importance or c.chunk.facts.pinned for c in candidates)
+        if not (marked or self.sources or self.paths or self.factor):
+            return list(candidates)
 
         def score(c: Candidate) -> float:
             by = dict(self.sources).get(c.chunk.source, 1.0)

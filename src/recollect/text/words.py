@@ -255,7 +255,7 @@ def count_tokens(text: str) -> int:
 
 def foreign_share(text: str) -> float:
     """The share of a text's letters outside the Latin script, which an English model cannot read."""
-    if text.isascii():
+    if text.isascii() or _FOREIGN.search(text) is None:
         return 0.0
     letters = len(_LETTERS.findall(text))
     return len(_FOREIGN.findall(text)) / letters if letters else 0.0
