@@ -2,7 +2,7 @@
 
 Every script is tokenised without a choice by the user. Words are folded (NFKC, case, Latin accents) and stemmed
 as English; the exact form is kept beside the stem. Identifiers, versions, paths and dates are kept whole and
-split. Runs of scripts written without spaces become overlapping bigrams plus the last character of the run, so
+split. Korean words and runs of scripts written without spaces become overlapping bigrams plus the last character, so
 that a single character is a prefix query and a longer word is a phrase of bigrams. The terms contain no space
 and no double quote, so a plain FTS5 column takes them as they are.
 """
@@ -47,7 +47,7 @@ _DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\Z")
 _ASCII_WORD = re.compile(r"[a-z]+\Z")
 _ACCENT_BASE = re.compile(r"[a-zA-Z][\u0300-\u036f]")
 
-ANALYSER = "words-2"
+ANALYSER = "words-3"
 """Names what this module makes of a text; an index made under another name is made anew."""
 
 STOP_WORDS = frozenset(
@@ -165,11 +165,6 @@ class _Analyser:
     def run(self, run: str) -> tuple[str, str]:
         return " ".join(_bigrams(run)), ""
 
-    def hangul(self, run: str) -> tuple[str, str]:
-        run = fold(run)
-        terms = _bigrams(run) if len(run) > 1 else [run]
-        return " ".join(terms if len(run) <= 2 else [*terms, run]), ""
-
 
 _analyser = _Analyser()
 
@@ -182,10 +177,8 @@ def _pieces(text: str) -> Iterable[tuple[str, str]]:
         return
     for match in _ANY.finditer(unicodedata.normalize("NFKC", text)):
         kind = match.lastgroup
-        if kind == "cjk":
+        if kind:
             yield _analyser.run(match.group())
-        elif kind == "hangul":
-            yield _analyser.hangul(match.group())
         else:
             yield _analyser.word(match.group())
 
@@ -221,7 +214,7 @@ def query_terms(text: str) -> Terms:
     prefixes: dict[str, None] = {}
     for match in _ANY.finditer(unicodedata.normalize("NFKC", clean(text))):
         token = match.group()
-        if match.lastgroup in ("cjk", "hangul"):
+        if match.lastgroup:
             run = fold(token)
             if len(run) == 1:
                 prefixes[run] = None
@@ -229,8 +222,6 @@ def query_terms(text: str) -> Terms:
             grams = [run[i : i + 2] for i in range(len(run) - 1)]
             words.update(dict.fromkeys(grams))
             phrases.update(dict.fromkeys(pairwise(grams)))
-            if match.lastgroup == "hangul" and len(run) > 2:
-                words[run] = None
             continue
         stems, forms = _analyser.word(token)
         if fold(token).replace("’", "'") in STOP_WORDS:
