@@ -57,6 +57,7 @@ def page(runs: list[runner.Run], model: str, took_s: float) -> str:
         ),
         "File level: a file's rank is that of its first passage. The 50 first hits count, no threshold.",
         "Of sets with more than 1,500 questions every n-th was asked.",
+        "The default's weights and stages were chosen on these sets: its figures are fitted ones, not held-out ones.",
         "",
         "## nDCG@10",
         "",

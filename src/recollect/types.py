@@ -192,9 +192,6 @@ class Hit:
     snippet: str
     why: str
     signals: Mapping[str, float] = field(default_factory=dict)
-    text: str = ""
-    start_line: int = 0
-    end_line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
