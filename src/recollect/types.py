@@ -82,6 +82,13 @@ class Chunk:
     content_hash: str
     facts: Facts = Facts()
     row: int = 0
+    time: dt.datetime | None = None
+    origin: str = "owner"
+
+    @property
+    def day(self) -> dt.date | None:
+        """The day it speaks of: its own where it has one, as a turn of a conversation does, else its document's."""
+        return self.time.date() if self.time else self.facts.date
 
     @property
     def citation(self) -> str:
@@ -108,9 +115,10 @@ class Filters:
     until: dt.date | None = None
     path: str = ""
     source: str = ""
+    origin: str = ""
 
     def __bool__(self) -> bool:
-        return bool(self.since or self.until or self.path or self.source)
+        return bool(self.since or self.until or self.path or self.source or self.origin)
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,6 +248,30 @@ def test_filters_choose_before_the_limit_cuts(store: WholeStore) -> None:
     assert len(store.by_name_or_date([], [("2026-03-01", "2026-03-01")], 5, only)) == 1
 
 
+def test_a_passage_with_a_time_and_origin_of_its_own_is_found_by_them(store: WholeStore) -> None:
+    """The turns of one conversation lie on several days and come from several people."""
+    said = dt.datetime.fromisoformat("2026-04-02T23:59:30")
+    turns = [
+        replace(chunk("talk.jsonl", "apple asked", line=1), time=said),
+        replace(chunk("talk.jsonl", "apple answered", line=2), time=said + dt.timedelta(days=1), origin="agent"),
+        chunk("talk.jsonl", "apple without a time", line=3),
+    ]
+    store.put(Document("talk.jsonl", "sessions", 1, 0, "/talk.jsonl"), "d", Facts(date=MARCH), turns)
+    asked, answered, undated = store.chunks_of("talk.jsonl")
+    assert (asked.time, asked.origin, asked.day) == (said, "owner", dt.date(2026, 4, 2))
+    assert (answered.origin, undated.time, undated.day) == ("agent", None, MARCH)
+    second = Filters(since=dt.date(2026, 4, 3), until=dt.date(2026, 4, 3))
+    assert rows(store.lexical("appl", 9, second)) == [answered.row]
+    assert rows(store.lexical("appl", 9, Filters(origin="agent"))) == [answered.row]
+    assert rows(store.by_name_or_date([], [("2026-04-02", "2026-04-02")], 9, NO_FILTERS)) == [asked.row]
+    assert rows(store.by_name_or_date([], [("2026-03-01", "2026-03-01")], 9, NO_FILTERS)) == [undated.row]
+    moved = [replace(t, start_line=t.start_line + 1, time=None, origin="system") for t in turns]
+    store.put(Document("talk.jsonl", "sessions", 2, 0, "/talk.jsonl"), "e", Facts(), moved)
+    assert [(c.row, c.time, c.origin) for c in store.chunks_of("talk.jsonl")] == [
+        (row, None, "system") for row in (asked.row, answered.row, undated.row)
+    ]
+
+
 def test_a_path_filter_knows_names_in_either_unicode_form(store: WholeStore) -> None:
     put(store, "memory/caf\u00e9.md", "apple")
     assert len(store.lexical("appl", 5, Filters(path="memory/cafe\u0301.md"))) == 1

@@ -183,8 +183,8 @@ def _candidates(
             if gap > _OTHER_SCRIPT:
                 signals["z"] *= 1.0 - gap  # the model reads the question but not the passage: its cosine is chance
         chunk = chunks[row]
-        if query.dates and chunk.facts.date:
-            signals["date"] = max(day_match(chunk.facts.date, s.start, s.end) for s in query.dates)
+        if query.dates and chunk.day:
+            signals["date"] = max(day_match(chunk.day, s.start, s.end) for s in query.dates)
         out.append(Candidate(chunk, 0.0, ranks[row], signals))
     out.sort(key=lambda c: c.id)
     return out

@@ -16,7 +16,7 @@ from recollect.types import Candidate, Chunk, Query
 
 def age_days(chunk: Chunk, query: Query) -> int | None:
     """How old a passage is on the day of the question; None when it has no date, 0 when it is of the future."""
-    day = chunk.facts.date
+    day = chunk.day
     return None if day is None else max(0, (query.now.date() - day).days)
 
 
@@ -124,7 +124,7 @@ class Newer:
         if place is None:
             return out
         second = out[place]
-        days = first.chunk.facts.date, second.chunk.facts.date
+        days = first.chunk.day, second.chunk.day
         if days[0] is None or days[1] is None or days[1] <= days[0] or _logit(first) - _logit(second) > self.margin:
             return out
         out[0], out[place] = replace(second, score=first.score), replace(first, score=second.score)

@@ -65,4 +65,10 @@ MIGRATIONS = (
     DROP TABLE vectors;
     ALTER TABLE packed RENAME TO vectors;
     """,
+    # A passage may have a time and an origin of its own: the turns of a conversation do.
+    """
+    ALTER TABLE chunks ADD COLUMN time TEXT;
+    ALTER TABLE chunks ADD COLUMN origin TEXT NOT NULL DEFAULT 'owner';
+    CREATE INDEX chunks_time ON chunks (time) WHERE time IS NOT NULL;
+    """,
 )

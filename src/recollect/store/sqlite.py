@@ -273,8 +273,8 @@ class SqliteStore:
             for key, chunk in zip(keys, chunks, strict=True):
                 if key in old and not fresh:
                     self._db.execute(
-                        "UPDATE chunks SET start_line = ?, end_line = ? WHERE row = ?",
-                        (chunk.start_line, chunk.end_line, old[key]),
+                        "UPDATE chunks SET start_line = ?, end_line = ?, time = ?, origin = ? WHERE row = ?",
+                        (chunk.start_line, chunk.end_line, _iso(chunk.time), chunk.origin, old[key]),
                     )
                 else:
                     self._insert(number, chunk)
@@ -307,11 +307,11 @@ class SqliteStore:
         head, _ = index_terms(f"{' '.join(chunk.heading)} {PurePosixPath(chunk.path).stem}")
         body, exact = index_terms(chunk.text)
         self._db.execute(
-            "INSERT INTO chunks (id, document, start_line, end_line, heading, text, content_hash, length)"
-            " VALUES (?,?,?,?,?,?,?,?)",
+            "INSERT INTO chunks (id, document, start_line, end_line, heading, text, content_hash, length, time, origin)"
+            " VALUES (?,?,?,?,?,?,?,?,?,?)",
             (
                 chunk.id, document, chunk.start_line, chunk.end_line, json.dumps(chunk.heading, ensure_ascii=False),
-                chunk.text, chunk.content_hash, body.count(" ") + 1,
+                chunk.text, chunk.content_hash, body.count(" ") + 1, _iso(chunk.time), chunk.origin,
             ),
         )  # fmt: skip
         row = self._db.last_insert_rowid()
@@ -347,10 +347,11 @@ class SqliteStore:
         if not filters:
             return None
         where, values = ["1"], []
-        if filters.source:
-            where.append("d.source = ?")
-            values.append(filters.source)
-        day = "coalesce(d.date, date(d.mtime_ns / 1000000000, 'unixepoch', 'localtime'))"
+        for column, wanted in (("d.source", filters.source), ("c.origin", filters.origin)):
+            if wanted:
+                where.append(f"{column} = ?")
+                values.append(wanted)
+        day = "coalesce(substr(c.time, 1, 10), d.date, date(d.mtime_ns / 1000000000, 'unixepoch', 'localtime'))"
         for sign, bound in ((">=", filters.since), ("<=", filters.until)):
             if bound:
                 where.append(f"{day} {sign} ?")
@@ -445,7 +446,8 @@ class SqliteStore:
             add("d.name = ?", (name,), 2.0)
         for start, end in days:
             length = (dt.date.fromisoformat(end) - dt.date.fromisoformat(start)).days + 1
-            add("d.date BETWEEN ? AND ?", (start, end), 1.0 / length**0.5)
+            add("d.date BETWEEN ? AND ? AND c.time IS NULL", (start, end), 1.0 / length**0.5)
+            add("c.time BETWEEN ? AND ?", (start, f"{end}T99"), 1.0 / length**0.5)
         order = sorted(found.items(), key=lambda item: (-item[1], item[0]))
         return [Scored(row, score) for row, score in order[:limit]]
 
@@ -471,7 +473,7 @@ class SqliteStore:
                 _chunk(r)
                 for r in self._all(
                     "SELECT c.row, c.id, d.path, d.source, c.start_line, c.end_line, c.heading, c.text, c.content_hash,"
-                    " d.title, d.date, d.evergreen, d.importance, d.pinned, d.supersedes"
+                    " d.title, d.date, d.evergreen, d.importance, d.pinned, d.supersedes, c.time, c.origin"
                     f" FROM chunks c JOIN documents d ON d.id = c.document WHERE {column} IN ({marks})",
                     part,
                 )
@@ -589,7 +591,12 @@ def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
 
 
 def _chunk(r: tuple[Any, ...]) -> Chunk:
-    return Chunk(r[1], r[2], r[3], r[4], r[5], _strings(r[6]), r[7], r[8], _facts(r[9:15]), r[0])
+    time = dt.datetime.fromisoformat(r[15]) if r[15] else None
+    return Chunk(r[1], r[2], r[3], r[4], r[5], _strings(r[6]), r[7], r[8], _facts(r[9:15]), r[0], time, r[16])
+
+
+def _iso(time: dt.datetime | None) -> str | None:
+    return time.isoformat(timespec="seconds") if time else None
 
 
 @lru_cache(maxsize=8192)

@@ -143,6 +143,11 @@ def _search_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--path", default="", help="Only files under a folder or matching a glob."),
             click.option("--source", type=click.Choice(["memory", "extra"]), help="Only one source."),
             click.option(
+                "--origin",
+                type=click.Choice(["owner", "agent", "untrusted", "system"]),
+                help="Only what these wrote.",
+            ),
+            click.option(
                 "--profile", help="Named pipeline: default, lexical, vector, rrf, openclaw, maxnorm, siftcoder."
             ),
             click.option("--min-score", type=click.FloatRange(0, 1), help="Least confidence of a hit."),
@@ -158,13 +163,15 @@ def _search_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _options(
-    *, since: str | None, until: str | None, path: str, source: str | None, now: str | None, no_sync: bool, **rest: Any
-) -> dict[str, Any]:
+    *, since: str | None, until: str | None, path: str, source: str | None, origin: str | None, now: str | None,
+    no_sync: bool, **rest: Any,
+) -> dict[str, Any]:  # fmt: skip
     try:
         clock = dt.datetime.fromisoformat(now) if now else dt.datetime.now()  # noqa: DTZ005 - the days of this place
     except ValueError:
         raise UsageError(f"--now {now!r} is no ISO date", hint="try 2026-03-19") from None
-    filters = Filters(_day(since, "--since", clock), _day(until, "--until", clock, end=True), path, source or "")
+    days = _day(since, "--since", clock), _day(until, "--until", clock, end=True)
+    filters = Filters(*days, path, source or "", origin or "")
     return {**rest, "filters": filters, "now": clock, "sync": not no_sync}
 
 

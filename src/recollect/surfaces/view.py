@@ -30,7 +30,7 @@ def hit(one: Hit) -> dict[str, Any]:
         "end_line": chunk.end_line,
         "heading": list(chunk.heading),
         "source": chunk.source,
-        "date": chunk.facts.date.isoformat() if chunk.facts.date else None,
+        "date": chunk.day.isoformat() if chunk.day else None,
         "score": _number(one.score),
         "confidence": _number(one.confidence),
         "vector_score": _number(one.vector_score),
@@ -40,6 +40,8 @@ def hit(one: Hit) -> dict[str, Any]:
         "snippet": one.snippet,
         "citation": chunk.citation,
         "why": one.why,
+        "time": chunk.time.isoformat(timespec="seconds") if chunk.time else None,
+        "origin": chunk.origin,
     }
 
 
