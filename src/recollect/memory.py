@@ -202,6 +202,11 @@ class Memory:
             notices=(*report.notices, *vectors.notices),
         )
 
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What every answer of this memory has to say."""
+        return (*self._notices, *self._model_notices())
+
     def _model_notices(self) -> list[Notice]:
         if self._embedder_error is not None:
             return [Notice("no_embedder", f"keywords only: {self._embedder_error}", self._embedder_error.hint)]

@@ -87,6 +87,18 @@ def _value(node: ast.expr, knob: inspect.Parameter, what: str) -> Any:
     return value
 
 
+def text(stage: Stage, *, whole: bool = False) -> str:
+    """A stage as settings write it: its name and the knobs that are not as they are by default, or all of them."""
+    known = {**FUSIONS, **STAGES}
+    name = next((n for n, kind in known.items() if kind is type(stage)), type(stage).__name__.lower())
+    knobs = []
+    for key, knob in inspect.signature(type(stage)).parameters.items():
+        value = getattr(stage, key)
+        if knob.default is not None and (whole or value != knob.default) and not (key == "tau_days" and name == "decay"):
+            knobs.append(f"{key.rstrip('_')}={list(value) if isinstance(value, tuple) else value!r}")
+    return f"{name}({', '.join(knobs)})" if knobs else name
+
+
 def fusion(text: str) -> Stage:
     """A fusion from text."""
     return parse(text, FUSIONS)

@@ -366,3 +366,6 @@ def run(arguments: Sequence[str]) -> int:
         with cli.make_context("recollect", list(arguments)) as context:
             cli.invoke(context)
     return code[0]
+
+
+from recollect.surfaces import servers as _servers  # noqa: E402, F401 - further commands of the same group

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from recollect import __version__
 from recollect.memory import Status, Text
+from recollect.search import spec
 from recollect.search.explain import Why
+from recollect.search.pipeline import Profile
 from recollect.settings import Settings
 from recollect.types import Candidate, Found, Hit, Notice, Step, SyncReport
 
@@ -78,6 +81,7 @@ def _step(step: Step) -> dict[str, Any]:
 def _candidate(one: Candidate) -> dict[str, Any]:
     return {
         "citation": one.chunk.citation,
+        "date": one.chunk.day.isoformat() if one.chunk.day else None,
         "ranks": {leg: {"rank": r.rank, "score": _number(r.score)} for leg, r in sorted(one.ranks.items())},
         "signals": {name: _number(value) for name, value in sorted(one.signals.items())},
     }
@@ -146,6 +150,22 @@ def status(one: Status) -> dict[str, Any]:
         "models": [{"name": name, "dim": dim, "vectors": count} for name, dim, count in one.models],
         "skipped": [{"path": s.path, "reason": s.reason} for s in one.skipped],
         "notices": [notice(n) for n in one.notices],
+    }
+
+
+def profiles(several: Iterable[Profile]) -> dict[str, Any]:
+    """Named pipelines in the words that settings take."""
+    return {
+        "profiles": [
+            {
+                "name": p.name,
+                "fusion": spec.text(p.fusion, whole=True),
+                "stages": [spec.text(s) for s in p.stages],
+                "pool": p.pool_for(p.limit),
+                "limit": p.limit,
+            }
+            for p in several
+        ]
     }
 
 
