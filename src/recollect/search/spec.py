@@ -94,7 +94,11 @@ def text(stage: Stage, *, whole: bool = False) -> str:
     knobs = []
     for key, knob in inspect.signature(type(stage)).parameters.items():
         value = getattr(stage, key)
-        if knob.default is not None and (whole or value != knob.default) and not (key == "tau_days" and name == "decay"):
+        if (
+            knob.default is not None
+            and (whole or value != knob.default)
+            and not (key == "tau_days" and name == "decay")
+        ):
             knobs.append(f"{key.rstrip('_')}={list(value) if isinstance(value, tuple) else value!r}")
     return f"{name}({', '.join(knobs)})" if knobs else name
 

@@ -19,9 +19,11 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BODY = 1_000_000
+TOO_LARGE = f"the body is larger than {MAX_BODY:,} bytes"
 _HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>\d{1,5}))?\Z")
 _OPEN = re.compile(r"/([a-z]+\.(css|js|svg))?\Z")  # the page without any note
 _CLIENTS = 1_000
@@ -106,11 +108,7 @@ class Guard:
         if refusal:
             await _refuse(send, *refusal)
             return
-        counted = _Counted(receive)
-        try:
-            await self.app(scope, counted, _strict(send))
-        except _TooLargeError:
-            await _refuse(send, 413, "too_large", f"the body is larger than {MAX_BODY:,} bytes", "send less")
+        await self.app(scope, _Counted(receive), _strict(send))
 
     def _refusal(self, scope: Scope) -> tuple[int, str, str, str] | None:
         headers = Headers(scope=scope)
@@ -133,15 +131,11 @@ class Guard:
         """What is too much or too often."""
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > MAX_BODY:
-            return 413, "too_large", f"the body is larger than {MAX_BODY:,} bytes", "send less"
+            return 413, "too_large", TOO_LARGE, "send less"
         wait_s = self._buckets.wait_s(scope["client"][0] if scope.get("client") else "")
         if wait_s:
             return 429, "too_many", "too many requests", f"wait {wait_s:.2f} s"
         return None
-
-
-class _TooLargeError(Exception):
-    """A body that grew beyond the bound while it was read."""
 
 
 class _Counted:
@@ -155,7 +149,7 @@ class _Counted:
         message = await self._receive()
         self._seen += len(message.get("body", b""))
         if self._seen > MAX_BODY:
-            raise _TooLargeError
+            raise HTTPException(413, TOO_LARGE)
         return message
 
 

@@ -22,7 +22,7 @@ from recollect.memory import Memory
 from recollect.surfaces import openapi
 from recollect.surfaces.calls import ArgumentError, Call, offered
 from recollect.surfaces.events import Events
-from recollect.surfaces.guard import Door, Guard
+from recollect.surfaces.guard import TOO_LARGE, Door, Guard
 
 _T = TypeVar("_T")
 _KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -166,6 +166,11 @@ async def _wrong_method(request: Request, error: Exception) -> Response:
     return _Json(body, 405, headers=allowed)
 
 
+async def _too_large(request: Request, error: Exception) -> Response:
+    del request, error
+    return _Json({"error": {"code": "too_large", "message": TOO_LARGE, "hint": "send less"}}, 413)
+
+
 def application(memory: Memory, door: Door, *, read_only: bool = False) -> ASGIApp:
     """The whole server behind its guard."""
     from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager  # noqa: PLC0415
@@ -184,6 +189,6 @@ def application(memory: Memory, door: Door, *, read_only: bool = False) -> ASGIA
     app = Starlette(
         routes=[*Api(memory, events, read_only=read_only).routes(), Route("/mcp", StreamableHTTPASGIApp(sessions))],
         lifespan=lifespan,
-        exception_handlers={404: _missing, 405: _wrong_method},
+        exception_handlers={404: _missing, 405: _wrong_method, 413: _too_large},
     )
     return Guard(app, door)

@@ -83,6 +83,7 @@ def _run(memory: Memory, door: Door, listening: socket.socket, *, read_only: boo
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         ws="none",
         lifespan="on",
         timeout_graceful_shutdown=2,

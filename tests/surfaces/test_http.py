@@ -1,0 +1,237 @@
+"""The HTTP server, asked over a real socket."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from recollect.surfaces import view
+from recollect.surfaces.calls import CALLS
+from recollect.surfaces.guard import MAX_BODY, Door
+from tests.conftest import Write
+from tests.surfaces.served import Served, serving
+
+TOKEN = "a-token-of-thirty-two-characters"
+ROUTES = [f"/api/{name}" for name in CALLS] + ["/", "/page.js", "/openapi.json", "/api/events", "/mcp", "/nothing"]
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("served")
+    (root / "memory").mkdir()
+    (root / "memory/2026-02-10.md").write_text("# Standup\n\nThe staging port is 8081 now.\n", encoding="utf-8")
+    (root / "memory/2026-03-12.md").write_text("# Deploy\n\nDeploys moved to Tuesday.\n", encoding="utf-8")
+    (root / "MEMORY.md").write_text("# Facts\n\n日本語のメモ。ステージングは夜に止まる。\n", encoding="utf-8")
+    (root / "secret.txt").write_text("not a note\n", encoding="utf-8")
+    return root
+
+
+@pytest.fixture(scope="module")
+def served(workspace: Path) -> Iterator[Served]:
+    with serving(workspace) as one:
+        yield one
+
+
+def test_get_and_post_answer_alike_in_the_one_shape(served: Served) -> None:
+    by_get = served.get("/api/search?query=staging%20port&limit=2&explain=true").json
+    by_post = served.post("/api/search", {"query": "staging port", "limit": 2, "explain": True}).json
+    assert by_get["results"] == by_post["results"]
+    own = view.found(served.memory.search("staging port", limit=2), explain=True)
+    assert by_get.keys() == own.keys()
+    assert by_get["results"][0]["citation"] == "memory/2026-02-10.md#L3"
+    assert len(by_get["results"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("call", "given"),
+    [
+        ("search", {"query": "staging", "explain": True}),
+        ("search", {"query": "夜に止まる"}),
+        ("get", {"reference": "memory/2026-02-10.md"}),
+        ("why", {"query": "staging", "reference": "memory/2026-03-12.md"}),
+        ("status", {}),
+        ("profiles", {}),
+    ],
+)
+def test_every_answer_has_the_shape_the_document_promises(served: Served, call: str, given: dict[str, object]) -> None:
+    reply = served.post(f"/api/{call}", given)
+    assert reply.status == 200
+    document = served.get("/openapi.json").json
+    schema = document["paths"][f"/api/{call}"]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
+    jsonschema.validate(reply.json, schema)
+    assert reply.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "words"),
+    [
+        ("/api/search", {}, "needs query"),
+        ("/api/search", {"query": "  "}, "empty"),
+        ("/api/search", {"query": 7}, "query must be a text, not 7"),
+        ("/api/search", {"query": "x", "limit": 0}, "limit must be from 1 to 100, not 0"),
+        ("/api/search", {"query": "x", "limit": True}, "limit must be a whole number"),
+        ("/api/search", {"query": "x", "min_score": float("nan")}, "min_score must be a number"),
+        ("/api/search", {"query": "x", "profile": "best"}, "profile must be one of default"),
+        ("/api/search", {"query": "x", "since": "whenever"}, "since 'whenever' is no date"),
+        ("/api/search", {"query": "x", "stages": ["mmr(lambda=7)"]}, "lambda is 7"),
+        ("/api/search", {"query": "x", "colour": "red"}, "no argument 'colour'"),
+        ("/api/get", {"reference": "x" * 2000}, "longer than 1,000"),
+    ],
+)
+def test_a_wrong_argument_says_which_and_what_would_be_right(
+    served: Served, path: str, body: dict[str, object], words: str
+) -> None:
+    reply = served.post(path, body)
+    assert reply.status == 400
+    assert words in reply.json["error"]["message"]
+    assert reply.json["error"]["hint"]
+
+
+def test_the_query_part_is_read_by_kind(served: Served) -> None:
+    assert served.get("/api/search?query=x&limit=ten").status == 400
+    assert served.get("/api/search?query=x&explain=maybe").status == 400
+    found = served.get("/api/search?query=staging&stages=decay(half_life_days%3D30)&stages=mmr&explain=1").json
+    assert [s["name"].partition("(")[0] for s in found["trace"]["stages"]] == ["Combine", "Decay", "Mmr", "Cut"]
+
+
+def test_bodies_that_are_no_json_objects_are_refused(served: Served) -> None:
+    for raw in (b"", b"{", b"[1]", b"\xff\xfe", b"[" * 100_000):
+        reply = served.ask("POST", "/api/search", raw=raw, headers={"Content-Type": "application/json"})
+        assert reply.status == 400, raw[:10]
+    assert served.ask("POST", "/api/search", raw=b"query=x").status == 400
+
+
+def test_unknown_places_and_methods_are_named(served: Served) -> None:
+    assert served.get("/api/everything").json["error"]["code"] == "not_found"
+    wrong = served.ask("DELETE", "/api/search")
+    assert (wrong.status, wrong.json["error"]["code"]) == (405, "wrong_method")
+    assert served.post("/api/get", {"reference": "memory/none.md"}).status == 404
+
+
+def test_a_stream_brings_keywords_first_and_the_final_order_last(served: Served) -> None:
+    reply = served.get("/api/search?query=staging%20port", Accept="application/x-ndjson")
+    lines = [json.loads(line) for line in reply.body.splitlines()]
+    assert [line["phase"] for line in lines] == ["lexical", "vector", "final"]
+    assert [line["mode"] for line in lines] == ["lexical", "vector", "hybrid"]
+    assert lines[-1]["results"] == served.get("/api/search?query=staging%20port").json["results"]
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "a b", "[::1"]
+)
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_foreign_host_is_turned_away_from_every_route(served: Served, route: str, host: str) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    connection.putrequest("GET", route, skip_host=True)
+    connection.putheader("Host", host)
+    connection.endheaders()
+    answer = connection.getresponse()
+    assert answer.status in (421, 400), answer.read()
+    assert b"staging" not in answer.read()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["https://evil.example", "null", "http://127.0.0.1:1", "http://localhost.evil.example", "file://", "http://[", ""],
+)
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_foreign_origin_is_turned_away_from_every_route(served: Served, route: str, origin: str) -> None:
+    assert served.ask("GET", route, headers={"Origin": origin}).status == 403
+    assert served.ask("POST", route, {"query": "x"}, headers={"Origin": origin}).status == 403
+
+
+def test_the_own_page_may_ask(served: Served) -> None:
+    host = f"127.0.0.1:{served.port}"
+    assert served.get("/api/status", Origin=f"http://{host}", **{"Sec-Fetch-Site": "same-origin"}).status == 200
+    assert served.get("/api/status", **{"Sec-Fetch-Site": "cross-site"}).status == 403
+    assert "access-control-allow-origin" not in served.get("/api/status").headers
+
+
+TRAVERSALS = [
+    "../secret.txt", "..\\secret.txt", "memory/../secret.txt", "memory/../../etc/passwd", "/etc/passwd", "//etc/passwd",
+    "....//secret.txt", "..%2fsecret.txt", "%2e%2e/secret.txt", "..%252fsecret.txt", "memory/./../secret.txt",
+    "secret.txt", "./secret.txt", "file:///etc/passwd", "~/.bashrc", "memory/%2e%2e%2fsecret.txt", "..;/secret.txt",
+    "memory\\..\\secret.txt", "memory/..\u2215secret.txt", "\uff0e\uff0e/secret.txt", "secret.txt\0.md", "../secret.txt:1",
+    ".recollect/index.sqlite", "memory/../secret.txt#L1-L2",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("reference", TRAVERSALS)
+def test_no_spelling_reads_what_is_no_note(served: Served, reference: str) -> None:
+    for reply in (
+        served.post("/api/get", {"reference": reference}),
+        served.get("/api/get?reference=" + urllib.parse.quote(reference)),
+    ):
+        assert reply.status in (400, 404)
+        assert b"not a note" not in reply.body
+        assert b"root:" not in reply.body
+
+
+def test_a_link_that_leaves_the_workspace_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "outside.md").write_text("outside words\n", encoding="utf-8")
+    root = tmp_path / "workspace"
+    (root / "memory").mkdir(parents=True)
+    (root / "memory/link.md").symlink_to(tmp_path / "outside.md")
+    with serving(root) as served:
+        assert served.post("/api/get", {"reference": "memory/link.md"}).status == 404
+        assert served.post("/api/search", {"query": "outside words"}).json["results"] == []
+
+
+def test_too_large_a_body_is_refused_before_it_is_read(served: Served) -> None:
+    reply = served.ask("POST", "/api/search", headers={"Content-Length": str(MAX_BODY + 1)})
+    assert reply.status == 413
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    connection.request(
+        "POST", "/api/search", iter([b"x" * 400_000] * 3), {"Content-Type": "application/json"}, encode_chunked=True
+    )
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+def test_every_reply_tells_browsers_to_be_strict(served: Served) -> None:
+    for route in ROUTES[:-3]:
+        headers = served.get(route).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_token_is_asked_for_everything_but_the_bare_page(workspace: Path) -> None:
+    with serving(workspace, door=Door(token=TOKEN)) as served:
+        for route in ("/api/search?query=x", "/api/status", "/api/events", "/mcp", "/openapi.json", "/nothing"):
+            assert served.get(route).status == 401
+            assert served.get(route, Authorization="Bearer wrong").status == 401
+            assert served.get(route, Authorization=TOKEN).status == 401
+        assert served.get("/api/status", Authorization=f"Bearer {TOKEN}").status == 200
+        assert served.get("/").status == 200
+
+
+def test_read_only_leaves_out_what_writes(workspace: Path) -> None:
+    with serving(workspace, read_only=True) as served:
+        document = served.get("/openapi.json").json
+        offered = {path.removeprefix("/api/") for path in document["paths"]}
+        assert offered == {name for name, call in CALLS.items() if not call.writes}
+
+
+def test_the_events_begin_at_once(served: Served) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    connection.request("GET", "/api/events")
+    answer = connection.getresponse()
+    assert answer.getheader("content-type", "").startswith("text/event-stream")
+    assert answer.read1(100).startswith(b": recollect")
+    connection.close()
+
+
+def test_a_note_written_while_it_serves_is_found(root: Path, write: Write) -> None:
+    with serving(root) as served:
+        assert served.post("/api/search", {"query": "walrus"}).json["results"] == []
+        write("memory/new.md", "A walrus was seen.\n")
+        assert len(served.post("/api/search", {"query": "walrus"}).json["results"]) == 1
