@@ -158,7 +158,8 @@ TRAVERSALS = [
     "../secret.txt", "..\\secret.txt", "memory/../secret.txt", "memory/../../etc/passwd", "/etc/passwd", "//etc/passwd",
     "....//secret.txt", "..%2fsecret.txt", "%2e%2e/secret.txt", "..%252fsecret.txt", "memory/./../secret.txt",
     "secret.txt", "./secret.txt", "file:///etc/passwd", "~/.bashrc", "memory/%2e%2e%2fsecret.txt", "..;/secret.txt",
-    "memory\\..\\secret.txt", "memory/..\u2215secret.txt", "\uff0e\uff0e/secret.txt", "secret.txt\0.md", "../secret.txt:1",
+    "memory\\..\\secret.txt", "memory/..\u2215secret.txt", "\uff0e\uff0e/secret.txt", "secret.txt\0.md",
+    "../secret.txt:1",
     ".recollect/index.sqlite", "memory/../secret.txt#L1-L2",
 ]  # fmt: skip
 
