@@ -368,4 +368,5 @@ def run(arguments: Sequence[str]) -> int:
     return code[0]
 
 
-from recollect.surfaces import servers as _servers  # noqa: E402, F401 - further commands of the same group
+from recollect.surfaces import install as _install  # noqa: E402, F401 - further commands of the same group
+from recollect.surfaces import servers as _servers  # noqa: E402, F401
