@@ -153,24 +153,39 @@ def score_of(reached: float) -> float:
     return sigmoid((reached - _CENTRE) / _SCALE)
 
 
+def addends(candidate: Candidate) -> dict[str, float]:
+    """What the total of a passage is the sum of; nothing for a passage that this fusion did not score."""
+    s = candidate.signals
+    if "total" not in s:
+        return {}
+    named = {"keywords": s["keywords"], "meaning": s["meaning"]}
+    return named | {name: OTHER[name] * s.get(name, 0.0) * (s["trust"] if name in _WORDS else 1.0) for name in REST}
+
+
 def sum_in_words(candidate: Candidate) -> str:
     """How the total of a passage came about, in numbers that add up to it."""
     s = candidate.signals
-    named = {"keywords": s["keywords"], "meaning": s["meaning"]}
-    named |= {name: OTHER[name] * s.get(name, 0.0) * (s["trust"] if name in _WORDS else 1.0) for name in REST}
+    named = addends(candidate)
     added = " ".join(f"{value:+.3f} {name}" for name, value in named.items() if value)
     return f"total {s['total']:.3f} = {added or 'nothing'}; score 1/(1+e^-((total-{_CENTRE:g})/{_SCALE:g}))"
 
 
 @dataclass(frozen=True, slots=True)
 class Combine:
-    """Scores by the weights of the tables, and says how likely each passage is relevant at all."""
+    """Scores by the weights of the tables, and says how likely each passage is relevant at all.
+
+    The knobs multiply what the question gives to each leg, for those who want to see what a leg does.
+    """
+
+    lexical: float = 1.0
+    vector: float = 1.0
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
         """Scores every candidate of every leg."""
         del query
         question = question_evidence(candidates)
         weights = leg_weights(question)
+        weights = (weights[0] * self.lexical, weights[1] * self.vector)
         found = [parts(c, question, weights) for c in candidates]
         best = max(map(sum, found), default=0.0)
         return ordered(_scored(c, three, question, best) for c, three in zip(candidates, found, strict=True))

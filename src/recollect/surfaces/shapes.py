@@ -46,7 +46,9 @@ STEP = record(
 TRACE = record(
     legs=several(STEP),
     stages=several(STEP),
-    candidates=table(record(citation=STRING, date=maybe(STRING), ranks=RANKS, signals=table(NUMBER))),
+    candidates=table(
+        record(citation=STRING, date=maybe(STRING), ranks=RANKS, signals=table(NUMBER), parts=table(NUMBER))
+    ),
 )
 FOUND = record(
     {"trace": TRACE},

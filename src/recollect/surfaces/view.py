@@ -8,6 +8,7 @@ from typing import Any
 from recollect import __version__
 from recollect.memory import Status, Text
 from recollect.search import spec
+from recollect.search.combine import addends
 from recollect.search.explain import Why
 from recollect.search.pipeline import Profile
 from recollect.settings import Settings
@@ -84,6 +85,7 @@ def _candidate(one: Candidate) -> dict[str, Any]:
         "date": one.chunk.day.isoformat() if one.chunk.day else None,
         "ranks": {leg: {"rank": r.rank, "score": _number(r.score)} for leg, r in sorted(one.ranks.items())},
         "signals": {name: _number(value) for name, value in sorted(one.signals.items())},
+        "parts": {name: _number(value) for name, value in addends(one).items()},
     }
 
 
