@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
 from recollect.memory import Memory
 from recollect.surfaces.guard import Door
-from recollect.surfaces.http import application
+from recollect.surfaces.http import application, server
 
 
 @dataclass(frozen=True)
@@ -68,13 +66,12 @@ def serving(
     listening = socket.create_server(("127.0.0.1", 0))
     with Memory.open(root, embed__model=model) as memory:
         app = application(memory, door or Door(), read_only=read_only)
-        config = uvicorn.Config(app, log_level="warning", ws="none", lifespan="on", timeout_graceful_shutdown=1)
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        running = server(app)
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:
             yield Served(listening.getsockname()[1], memory)
         finally:
-            server.should_exit = True
+            running.should_exit = True
             thread.join(timeout=10)
             listening.close()

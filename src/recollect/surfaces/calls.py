@@ -27,6 +27,7 @@ _KINDS: Mapping[type, tuple[str, str]] = {
 }
 _WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 MAX_TEXT = 100_000
+ADDRESS = 1_000  # an address holds less than a body; a longer question goes by POST
 
 
 class ArgumentError(UsageError):
@@ -93,6 +94,8 @@ class Param:
         if self.kind is list:
             return self.read(list(texts))
         text = texts[-1]
+        if len(text) > ADDRESS:
+            raise ArgumentError(f"{self.name} is longer than {ADDRESS:,} characters", hint="send it with POST")
         if self.kind is bool:
             return self.read(_WORDS.get(text.lower(), text))
         if self.kind in (int, float) and re.fullmatch(r"[+-]?\d{1,15}(\.\d{1,15})?", text):
@@ -135,8 +138,8 @@ class Call:
         }
 
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of a JSON object, checked; null counts as not given."""
-        return self._checked({k: v for k, v in given.items() if v is not None}, lambda p, v: p.read(v))
+        """The arguments of a JSON object, checked."""
+        return self._checked(given, lambda p, v: p.read(v))
 
     def parsed(self, given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """The arguments of an address's query part, checked."""

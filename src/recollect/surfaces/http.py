@@ -10,6 +10,7 @@ from importlib import resources
 from typing import Any, TypeVar
 
 import anyio.to_thread
+import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import iterate_in_threadpool
 from starlette.requests import Request
@@ -169,6 +170,22 @@ async def _wrong_method(request: Request, error: Exception) -> Response:
 async def _too_large(request: Request, error: Exception) -> Response:
     del request, error
     return _Json({"error": {"code": "too_large", "message": TOO_LARGE, "hint": "send less"}}, 413)
+
+
+def server(app: ASGIApp) -> uvicorn.Server:
+    """The server of an application: quiet, without the habits that a server behind a proxy needs."""
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="on",
+        timeout_graceful_shutdown=2,
+        h11_max_incomplete_event_size=1 << 19,
+    )
+    return uvicorn.Server(config)
 
 
 def application(memory: Memory, door: Door, *, read_only: bool = False) -> ASGIApp:

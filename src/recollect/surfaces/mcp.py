@@ -70,7 +70,8 @@ class Desk:
             names = ", ".join(self.offered)
             raise MCPError(types.INVALID_PARAMS, f"no tool is called {params.name}; there are: {names}")
         try:
-            given = call.arguments(params.arguments or {})
+            # Some models fill in every argument they know of, with null for "not meant".
+            given = call.arguments({k: v for k, v in (params.arguments or {}).items() if v is not None})
             answer = await _aside(partial(call.run, self.memory, given))
         except RecollectError as error:
             text = f"{error}. {error.hint}" if error.hint else str(error)

@@ -7,7 +7,7 @@ from typing import Any
 
 from recollect import __version__
 from recollect.surfaces import shapes
-from recollect.surfaces.calls import Call, Param
+from recollect.surfaces.calls import ADDRESS, Call, Param
 
 _REFUSALS = {
     400: "an argument is wrong; the message says which and what would be right",
@@ -33,6 +33,8 @@ def _responses(schema: Mapping[str, Any], *, streams: bool) -> dict[str, Any]:
 
 def _parameter(param: Param) -> dict[str, Any]:
     schema = {k: v for k, v in param.schema().items() if k != "description"}
+    if "maxLength" in schema:
+        schema["maxLength"] = min(schema["maxLength"], ADDRESS)
     return {
         "name": param.name, "in": "query", "required": param.required, "description": param.doc, "schema": schema,
     }  # fmt: skip

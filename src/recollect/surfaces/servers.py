@@ -74,21 +74,9 @@ def serve(
 
 
 def _run(memory: Memory, door: Door, listening: socket.socket, *, read_only: bool) -> None:
-    import uvicorn  # noqa: PLC0415
+    from recollect.surfaces.http import application, server  # noqa: PLC0415
 
-    from recollect.surfaces.http import application  # noqa: PLC0415
-
-    config = uvicorn.Config(
-        application(memory, door, read_only=read_only),
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        ws="none",
-        lifespan="on",
-        timeout_graceful_shutdown=2,
-    )
-    uvicorn.Server(config).run(sockets=[listening])
+    server(application(memory, door, read_only=read_only)).run(sockets=[listening])
 
 
 def is_loopback(host: str) -> bool:
