@@ -21,6 +21,10 @@ TARGETS = {
     "embed_400_6000": 300,
     "embed_256_600": 30,
     "embed_256_6000": 300,
+    "embed_query": 15,
+    "embed_pieces_default": 15,
+    "embed_pieces_minilm": 15,
+    "embed_static": 2000,
 }
 
 

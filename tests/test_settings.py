@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from recollect.errors import SettingsError
-from recollect.settings import Settings, cache_folder, data_folder, env_name, load, user_file
+from recollect.settings import SAFE_MODELS, Settings, cache_folder, data_folder, env_name, load, user_file
 
 
 @pytest.fixture
@@ -206,3 +206,18 @@ def test_folders_follow_the_xdg_variables(tmp_path: Path) -> None:
         "/s/recollect/config.toml",
     ]
     assert data_folder({}) == Path("~/.local/share/recollect").expanduser()
+
+
+@pytest.mark.parametrize("value", ["/models/x", "./model", "~/model", "x.gguf", "fastembed/BAAI/bge-m3", "openai"])
+def test_a_workspace_file_may_not_bring_a_model(root: Path, env: dict[str, str], value: str) -> None:
+    own(root, f'embed.model = "{value}"')
+    with pytest.raises(SettingsError, match=r"may not set embed\.model.*come from somebody else") as caught:
+        load(root, env=env)
+    assert "RECOLLECT_EMBED_MODEL" in caught.value.hint
+    assert load(root.parent, env={**env, "RECOLLECT_EMBED_MODEL": value}).embed.model == value
+
+
+@pytest.mark.parametrize("value", SAFE_MODELS)
+def test_a_workspace_file_may_choose_among_the_packaged_models(root: Path, env: dict[str, str], value: str) -> None:
+    own(root, f'embed.model = "{value}"')
+    assert load(root, env=env).embed.model == value

@@ -16,6 +16,10 @@ from typing import Any
 from recollect.errors import SettingsError
 
 WORKSPACE_FILE = "recollect.toml"
+# Models that need no path, no download and no address: the only ones a workspace file may name.
+SAFE_MODELS = (
+    "auto", "none", "hashed", "bge-small-en-v1.5", "granite-embedding-30m-english", "all-MiniLM-L6-v2",
+)  # fmt: skip
 
 
 def _setting(default: Any, doc: str, *, private: bool = False) -> Any:
@@ -41,7 +45,9 @@ class ChunkSettings:
 class EmbedSettings:
     """Which model gives vectors."""
 
-    model: str = _setting("auto", "auto, a packaged model by name, hashed, or none for keywords only")
+    model: str = _setting(
+        "auto", "auto, a packaged model by name, the path of a local one, fastembed/NAME, hashed, or none"
+    )
     budget_s: float = _setting(2.0, "how long a search may spend on vectors for notes that have none yet")
     threads: int = _setting(0, "threads of a local model; 0: as many as there are cores")
 
@@ -184,6 +190,13 @@ def _refuse_unsafe(values: Mapping[str, Any], origin: str) -> None:
             raise SettingsError(
                 f"{origin} may not set {key}: a workspace file can come from somebody else",
                 hint=f"put it into your own settings file or into {env_name(key)}",
+            )
+        if key == "embed.model" and _as("", value, key, origin) not in SAFE_MODELS:
+            raise SettingsError(
+                f"{origin} may not set embed.model to {value!r}: a workspace file can come from somebody else,"
+                " and such a model would read their files or send your notes away",
+                hint=f"a workspace file may name {', '.join(SAFE_MODELS)}; others go into your own settings file"
+                f" or into {env_name(key)}",
             )
         if key == "extra_paths":
             for path in _as((), value, key, origin):

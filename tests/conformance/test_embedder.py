@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -10,11 +13,14 @@ import numpy as np
 import pytest
 
 from recollect.embed.cached import CachedEmbedder
+from recollect.embed.fast import FastEmbedder
 from recollect.embed.hashed import HashedEmbedder
 from recollect.embed.local import PACKAGED, LocalEmbedder
+from recollect.embed.path import at_path
 from recollect.embed.registry import DEFAULT_MODEL
 from recollect.ports import Embedder, Role
 from recollect.text.words import clean
+from tests.embed import made
 
 
 @cache
@@ -23,10 +29,40 @@ def local() -> Embedder:
     return LocalEmbedder(PACKAGED[DEFAULT_MODEL], threads=2)
 
 
+@cache
+def kept(name: str) -> Embedder:
+    """Models that are read from files, each made and loaded once."""
+    if name in PACKAGED:
+        return LocalEmbedder(PACKAGED[name], threads=2)
+    if name == "gguf":
+        pytest.importorskip("llama_cpp", reason="it has to be compiled, so it is no part of the development tools")
+    # Not `tmp_path`: the models outlive the test that asks first.
+    folder = Path(tempfile.mkdtemp(prefix="recollect-models-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if name == "fastembed":
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("FASTEMBED_CACHE_PATH", str(made.fastembed_cache(folder)))
+            patch.setenv("HF_HUB_OFFLINE", "1")
+            found = FastEmbedder("BAAI/bge-small-en-v1.5", threads=2)
+            found.embed(["loads it"], "document")
+            return found
+    make: dict[str, Callable[[Path], Path]] = {
+        "bge": made.bge_folder, "tiny": made.tiny_folder, "static": made.static_folder, "gguf": made.tiny_gguf,
+    }  # fmt: skip
+    return at_path(str(make[name](folder / (f"{name}.gguf" if name == "gguf" else name))), threads=2)
+
+
 EMBEDDERS: dict[str, Callable[[Path], Embedder]] = {
     "hashed": lambda _: HashedEmbedder(),
     "local": lambda _: local(),
     "cached": lambda folder: CachedEmbedder(HashedEmbedder(), folder / "cache.sqlite"),
+    "granite": lambda _: kept("granite-embedding-30m-english"),
+    "minilm": lambda _: kept("all-MiniLM-L6-v2"),
+    "onnx folder": lambda _: kept("bge"),
+    "plain onnx folder": lambda _: kept("tiny"),
+    "static folder": lambda _: kept("static"),
+    "gguf": lambda _: kept("gguf"),
+    "fastembed": lambda _: kept("fastembed"),
 }
 ROLES: tuple[Role, ...] = ("document", "query")
 TEXTS = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -41,7 +42,7 @@ def fake(**changes: str) -> Packaged:
 @pytest.mark.parametrize("packaged", PACKAGED.values(), ids=lambda p: p.name)
 def test_the_files_of_every_packaged_model_are_installed(packaged: Packaged) -> None:
     assert package_file(packaged.package, packaged.model).stat().st_size > 1_000_000
-    assert package_file(packaged.package, packaged.vocabulary).is_file()
+    assert package_file(packaged.vocabulary_package, packaged.vocabulary).is_file()
 
 
 def test_a_file_is_found_without_importing_its_package(package: Path) -> None:
@@ -96,3 +97,22 @@ def test_what_lies_beyond_the_limit_is_not_read() -> None:
     head = "word " * MODEL.max_tokens
     one, other = model().embed([head + "backup", head + "sofa"], "document")
     assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("packaged", [p for p in PACKAGED.values() if p.extra], ids=lambda p: p.name)
+def test_a_model_of_an_extra_says_how_to_get_it(packaged: Packaged, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = dataclasses.replace(packaged, package="no_such_package")
+    with pytest.raises(EmbedderError, match="no_such_package") as caught:
+        LocalEmbedder(missing)
+    assert f'pip install "recollect[{packaged.extra}]"' in caught.value.hint
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = [name.partition("==")[0].replace("-", "_") for name in project["optional-dependencies"][packaged.extra]]
+    assert packaged.package in names
+
+
+@pytest.mark.parametrize("packaged", [p for p in PACKAGED.values() if p.extra], ids=lambda p: p.name)
+def test_further_models_know_meaning_too(packaged: Packaged) -> None:
+    one = LocalEmbedder(packaged, threads=1)
+    (question,) = one.embed(["how do we save the data every night?"], "query")
+    near, far = one.embed(["Backups run at 2 am.", "The cat sleeps on the sofa."], "document")
+    assert question @ near > question @ far + 0.05

@@ -8,6 +8,7 @@ from recollect.embed.hashed import HashedEmbedder
 from recollect.embed.local import PACKAGED, LocalEmbedder
 from recollect.embed.registry import DEFAULT_MODEL, embedder
 from recollect.errors import SettingsError
+from recollect.settings import SAFE_MODELS
 
 
 def test_none_is_no_embedder() -> None:
@@ -42,3 +43,7 @@ def test_an_unknown_name_gets_the_list() -> None:
     with pytest.raises(SettingsError) as caught:
         embedder("??")
     assert all(name in caught.value.hint for name in ("auto", "hashed", "none", *PACKAGED))
+
+
+def test_a_workspace_file_may_name_what_needs_no_path_and_no_network() -> None:
+    assert set(SAFE_MODELS) == {"auto", "none", "hashed", *PACKAGED}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 
+from recollect.embed import fast
 from recollect.embed.cross import CrossEncoder, HttpReranker
 from recollect.embed.hashed import HashedEmbedder
 from recollect.embed.local import PACKAGED, LocalEmbedder
+from recollect.embed.path import at_path, is_path
 from recollect.errors import EmbedderError, SettingsError
 from recollect.ports import Embedder, Reranker
 from recollect.settings import SearchSettings
@@ -15,7 +17,7 @@ DEFAULT_MODEL = "bge-small-en-v1.5"
 
 
 def embedder(name: str, *, threads: int = 0) -> Embedder | None:
-    """The embedder of a name: `auto` is the packaged default, `none` is None, and an unknown name is an error."""
+    """The embedder of a name or path: `auto` is the packaged default, `none` is None, an unknown name is an error."""
     if name == "none":
         return None
     if name == "hashed":
@@ -23,6 +25,10 @@ def embedder(name: str, *, threads: int = 0) -> Embedder | None:
     wanted = DEFAULT_MODEL if name == "auto" else name
     if wanted in PACKAGED:
         return LocalEmbedder(PACKAGED[wanted], threads=threads)
+    if wanted.startswith(fast.PREFIX):
+        return fast.FastEmbedder(wanted.removeprefix(fast.PREFIX), threads=threads)
+    if is_path(wanted):
+        return at_path(wanted, threads=threads)
     known = ("auto", *PACKAGED, "hashed", "none")
     close = difflib.get_close_matches(name, known, n=1)
     raise SettingsError(

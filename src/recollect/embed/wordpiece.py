@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from pathlib import Path
+
+from recollect.errors import EmbedderError
 
 _MAX_WORD = 100
 _CACHE_SIZE = 100_000
@@ -40,22 +43,45 @@ def _is_punctuation(char: str) -> bool:
 class WordPiece:
     """Greedy longest-match tokeniser over a fixed vocabulary."""
 
-    def __init__(self, vocabulary: Path) -> None:
-        with vocabulary.open(encoding="utf-8") as file:
-            self.ids = {line.rstrip("\n"): i for i, line in enumerate(file)}
-        self.cls, self.sep, self.unknown = self.ids["[CLS]"], self.ids["[SEP]"], self.ids["[UNK]"]
+    def __init__(self, vocabulary: Path | Mapping[str, int]) -> None:
+        if isinstance(vocabulary, Path):
+            with vocabulary.open(encoding="utf-8") as file:
+                self.ids = {line.rstrip("\n"): i for i, line in enumerate(file)}
+        else:
+            self.ids = dict(vocabulary)
+        if "[UNK]" not in self.ids:
+            raise EmbedderError("the vocabulary has no [UNK]: it is not one of BERT", hint="get the model's files anew")
+        self.unknown = self.ids["[UNK]"]
         self._seen: dict[str, tuple[int, ...]] = {}
 
     def encode(self, text: str, limit: int) -> list[int]:
         """Ids between [CLS] and [SEP], at most `limit` with both."""
-        ids = [self.cls]
+        return [self.cls, *self.plain(text, limit - 2), self.sep]
+
+    def plain(self, text: str, limit: int) -> list[int]:
+        """Ids of the text alone, at most `limit`."""
+        ids: list[int] = []
         for word in _CONTROL_SPACE.sub("", text).split():
             ids.extend(self._word(word))
             if len(ids) >= limit:
                 break
-        del ids[limit - 1 :]
-        ids.append(self.sep)
-        return ids
+        return ids[:limit]
+
+    @property
+    def cls(self) -> int:
+        """What stands before a text."""
+        return self._special("[CLS]")
+
+    @property
+    def sep(self) -> int:
+        """What stands after a text."""
+        return self._special("[SEP]")
+
+    def _special(self, name: str) -> int:
+        found = self.ids.get(name)
+        if found is None:  # a static model has no use for it
+            raise EmbedderError(f"the vocabulary has no {name}", hint="get the model's files anew")
+        return found
 
     def _word(self, word: str) -> tuple[int, ...]:
         found = self._seen.get(word)
