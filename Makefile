@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.ready
 	$(BIN)/recollect demo
 
-test: $(VENV)/.ready-dev
+test: $(VENV)/.ready-dev $(VENV)/.ready-browser
 	$(BIN)/pytest
 
 slow: $(VENV)/.ready-dev
@@ -37,6 +37,12 @@ $(VENV)/.ready: pyproject.toml
 
 $(VENV)/.ready-dev: $(VENV)/.ready
 	$(BIN)/pip install --quiet --group dev
+	touch $@
+
+# The tests of the page need a browser; where it cannot be installed they are skipped, and say so.
+$(VENV)/.ready-browser: $(VENV)/.ready
+	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium >/dev/null) || \
+	  echo "chromium could not be installed: the tests of the page will be skipped"
 	touch $@
 
 clean:
