@@ -221,3 +221,16 @@ def test_a_workspace_file_may_not_bring_a_model(root: Path, env: dict[str, str],
 def test_a_workspace_file_may_choose_among_the_packaged_models(root: Path, env: dict[str, str], value: str) -> None:
     own(root, f'embed.model = "{value}"')
     assert load(root, env=env).embed.model == value
+
+
+def test_a_workspace_file_may_take_trust_away_but_not_give_it(root: Path, env: dict[str, str]) -> None:
+    own(root, 'extra_origin = "untrusted"')
+    assert load(root, env=env).extra_origin == "untrusted"
+    user(env, 'extra_origin = "agent"')
+    own(root, 'extra_origin = "owner"')
+    with pytest.raises(SettingsError, match="may only set extra_origin to untrusted"):
+        load(root, env=env)
+    own(root, "")
+    assert load(root, env=env).extra_origin == "agent"
+    with pytest.raises(SettingsError, match="extra_origin is 'me'"):
+        load(root, env=env | {"RECOLLECT_EXTRA_ORIGIN": "me"})

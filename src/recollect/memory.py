@@ -19,14 +19,16 @@ from recollect import settings as settings_
 from recollect.embed import registry
 from recollect.errors import EmbedderError, NotFoundError, StoreDamagedError, StoreError, UsageError, WorkspaceError
 from recollect.ports import Embedder, Progress, Reranker
-from recollect.search import explain, profiles
+from recollect.search import explain, profiles, timeline, trail
 from recollect.search.evidence import ask
 from recollect.search.merge import merged
+from recollect.search.pack import CONSIDERED, DEFAULT_BUDGET, Context, pack
 from recollect.search.pipeline import Bench, Profile, Ranked, run
 from recollect.search.rerank import Rerank
 from recollect.search.stages import Abstain, Cut, Decay
 from recollect.settings import SearchSettings, Settings
 from recollect.sources.files import FileSource
+from recollect.sources.links import add_link, read_links, remove_links
 from recollect.store.place import find_workspace, index_path, open_store, set_aside
 from recollect.store.sqlite import SqliteStore
 from recollect.sync.engine import Engine
@@ -37,7 +39,7 @@ from recollect.text.intent import asks_for_now
 from recollect.text.markdown import split_lines
 from recollect.text.snippet import snippet
 from recollect.text.words import clean, query_terms
-from recollect.types import Candidate, Chunk, Filters, Found, Hit, Notice, Query, Skipped, SyncReport
+from recollect.types import Candidate, Chunk, Edge, Filters, Found, Hit, Notice, Query, Skipped, SyncReport
 
 MAX_QUERY = 20_000
 _RECENCY = Decay(half_life_days=30.0)
@@ -163,7 +165,9 @@ class Memory:
     def _engine(self) -> Engine:
         own = self.settings
         source = FileSource(self.root, extra_paths=own.extra_paths, max_file_bytes=own.max_file_bytes)
-        return Engine([source], self.store, ChunkSize(own.chunk.tokens, own.chunk.overlap))
+        return Engine(
+            [source], self.store, ChunkSize(own.chunk.tokens, own.chunk.overlap), extra_origin=own.extra_origin
+        )
 
     def _lock_path(self) -> Path | None:
         return None if self.store.path == ":memory:" else Path(self.store.path).with_suffix(".lock")
@@ -312,6 +316,7 @@ class Memory:
         if not hits and ranked.trace.candidates:
             message = "nothing here seems to answer this; the nearest misses are in the trace"
             notices.append(Notice("no_relevant_memory", message, "add --explain"))
+        notices += self._rewritten(hits, query.filters.as_of)
         model = self.embedder
         return Found(
             query,
@@ -340,6 +345,8 @@ class Memory:
         if not query_terms(text):
             notices.append(Notice("empty_query", "the question has no word to look for", "type some words"))
         least = self.settings.search.min_score if min_score is None else min_score
+        if filters.as_of:
+            now = dt.datetime.combine(filters.as_of, dt.time.max)
         now = now or dt.datetime.now()  # noqa: DTZ005 - days in notes and questions are days of this place
         query = Query(
             text,
@@ -485,6 +492,95 @@ class Memory:
             if touching:
                 return max(touching, key=lambda c: min(c.end_line, last) - max(c.start_line, first))
         raise NotFoundError(f"nothing indexed is called {reference!r}", hint="give an id, a path or path:from-to")
+
+    def _rewritten(self, hits: Sequence[Hit], as_of: dt.date | None) -> list[Notice]:
+        """Files keep no past: a note that changed after the day asked about is shown as it is now, and that is said."""
+        if as_of is None or not hits:
+            return []
+        end = dt.datetime.combine(as_of, dt.time.max).timestamp() * 1e9
+        paths = list(dict.fromkeys(h.chunk.path for h in hits))
+        changed = self.store.changed_ns(paths)
+        later = [path for path in paths if changed.get(path, 0) > end]
+        if not later:
+            return []
+        names = ", ".join(later[:3]) + (", …" if len(later) > 3 else "")
+        message = f"{len(later)} of these notes changed after {as_of} and are shown as they are now: {names}"
+        return [Notice("changed_since", message)]
+
+    def context(
+        self, text: str, *, budget_tokens: int = DEFAULT_BUDGET, limit: int | None = None, **options: Any
+    ) -> Context:
+        """One block for a prompt that answers a question within a budget of tokens, with the answer it is made of.
+
+        Without a `limit` the budget decides: over what a search would show, and further passages that are likely.
+        """
+        if budget_tokens < 1:
+            raise UsageError(f"the budget is {budget_tokens} tokens", hint="give at least some hundred")
+        found = self.search(text, limit=limit or CONSIDERED, **options)
+        usual = limit or self.limit(found.profile)
+        likely = tuple(h for n, h in enumerate(found.hits) if n < usual or h.confidence >= Abstain().least)
+        links, notices = read_links(self.root)
+        told = trail.conflicts(self.store, [h.chunk for h in likely], links)
+        packed = pack(likely, found.query.text, budget_tokens=budget_tokens, conflicts=told)
+        if likely and not packed.passages:
+            message = f"no passage fits into {budget_tokens} tokens"
+            notices.append(Notice("budget_too_small", message, "give a larger --budget-tokens"))
+        return replace(packed, found=replace(found, hits=likely, notices=(*found.notices, *notices)))
+
+    def trace(
+        self, reference: str, *, depth: int = 4, kinds: Sequence[str] = (), direction: trail.Direction = "out"
+    ) -> tuple[trail.Trail, list[Notice]]:
+        """What a passage or note derives from, refers to and so on, step by step; its rank is `why`'s business."""
+        for kind in kinds:
+            trail.check_kind(kind)
+        _, notices = self._refresh(embed=False)
+        links, more = read_links(self.root)
+        start = trail.node_of(self.store, clean(reference))
+        found = trail.walk(self.store, start, links=links, depth=depth, kinds=kinds, direction=direction)
+        return found, [*self._notices, *notices, *more]
+
+    def link(self, start: str, kind: str, end: str, *, remove: bool = False) -> tuple[Edge, bool]:
+        """Writes a link into `links.jsonl` of the workspace, or takes it out; whether the file changed."""
+        trail.check_kind(kind)
+        self._refresh(embed=False)
+        ends = [trail.node_of(self.store, clean(one), dangling=remove) for one in (start, end)]
+        edge, same = trail.edge_between(self.store, kind, *ends)
+        path = self._lock_path()
+        with locked(path.with_name("links.lock") if path else None, wait_s=10.0) as mine:
+            if not mine:
+                raise StoreError("another process is writing links", hint="try again")
+            if remove:
+                return edge, bool(remove_links(self.root, same))
+            if any(same(other) for other in read_links(self.root)[0]):
+                return edge, False
+            add_link(self.root, edge)
+            return edge, True
+
+    def timeline(
+        self,
+        reference: str = "",
+        *,
+        around: tuple[dt.date, dt.date] | None = None,
+        window: int = 10,
+        filters: Filters | None = None,
+    ) -> tuple[list[timeline.Entry], list[Notice]]:
+        """What came before and after a passage or some days, over all sources; without either, the latest."""
+        if window < 1:
+            raise UsageError(f"the window is {window}", hint="ask for at least one")
+        if reference and around:
+            raise UsageError("a reference and a day cannot both be the middle", hint="give one of them")
+        _, notices = self._refresh(embed=False)
+        chosen = filters or Filters()
+        if around:
+            entries = timeline.around_days(self.store, *around, window=window, filters=chosen)
+        elif reference:
+            node = trail.node_of(self.store, clean(reference))
+            entries = timeline.around_passage(
+                self.store, node.chunk, window=window, filters=chosen, whole=node.whole
+            )  # fmt: skip
+        else:
+            entries = timeline.latest(self.store, window=window, filters=chosen)
+        return entries, [*self._notices, *notices]
 
     def status(self) -> Status:
         """Compares the files with the index and counts what there is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
     Vectors = Any
 
-from recollect.types import Candidate, Chunk, Document, Facts, Filters, Query, Skipped
+from recollect.types import Candidate, Chunk, Document, Edge, Facts, Filters, Query, Skipped
 
 Role = Literal["query", "document"]
 Progress = Callable[[str, int, int], None]
@@ -113,6 +113,18 @@ class FieldTerms:
     exact: str
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Where a passage stands in time: when, its place, its row, and whether `time`, `date` or `file` says so."""
+
+    when: str
+    path: str = ""
+    line: int = 0
+    id: str = ""
+    row: int = 0
+    by: str = ""
+
+
 class Store(Protocol):
     """Keeps chunks and vectors; every write is one short transaction."""
 
@@ -124,6 +136,10 @@ class Store(Protocol):
         self, document: Document, digest: str, facts: Facts, chunks: Sequence[Chunk], *, fresh: bool = False
     ) -> None:
         """Replaces a document; unchanged chunks keep their row unless all is to be made `fresh`."""
+        ...
+
+    def put_edges(self, path: str, edges: Sequence[Edge]) -> None:
+        """Replaces the edges that a document makes; they go with it."""
         ...
 
     def touch(self, documents: Sequence[Document]) -> None:
@@ -185,6 +201,15 @@ class Store(Protocol):
         ...
 
 
+@runtime_checkable
+class Linked(Protocol):
+    """A source that knows how its documents hang together, such as a session that continues another."""
+
+    def edges(self, document: Document) -> Sequence[Edge]:
+        """How a document hangs together with others, as far as its own file says."""
+        ...
+
+
 class Stage(Protocol):
     """Candidates to candidates: may drop, rescore or reorder, never invent, repeat or mutate."""
 
@@ -194,6 +219,6 @@ class Stage(Protocol):
 
 
 __all__ = [
-    "Embedder", "FieldTerms", "Nearest", "Progress", "Reranker", "Role", "Scanned", "Scored",
+    "Embedder", "FieldTerms", "Linked", "Moment", "Nearest", "Progress", "Reranker", "Role", "Scanned", "Scored",
     "Source", "Stage", "Store", "Stored", "TermCounts", "Vectors",
 ]  # fmt: skip

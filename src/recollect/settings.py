@@ -20,6 +20,7 @@ WORKSPACE_FILE = "recollect.toml"
 SAFE_MODELS = (
     "auto", "none", "hashed", "bge-small-en-v1.5", "granite-embedding-30m-english", "all-MiniLM-L6-v2",
 )  # fmt: skip
+ORIGINS = ("owner", "agent", "untrusted", "system")
 
 
 def _setting(default: Any, doc: str, *, private: bool = False) -> Any:
@@ -80,6 +81,7 @@ class Settings:
 
     sources: tuple[str, ...] = _setting(("memory",), "what is searched")
     extra_paths: tuple[str, ...] = _setting((), "further files, folders and globs; in a workspace file only inside it")
+    extra_origin: str = _setting("owner", "who wrote the files of extra_paths: owner, agent, system or untrusted")
     max_file_bytes: int = _setting(5_000_000, "larger files are skipped")
     index: IndexSettings = IndexSettings()
     chunk: ChunkSettings = ChunkSettings()
@@ -198,6 +200,11 @@ def _refuse_unsafe(values: Mapping[str, Any], origin: str) -> None:
                 hint=f"a workspace file may name {', '.join(SAFE_MODELS)}; others go into your own settings file"
                 f" or into {env_name(key)}",
             )
+        if key == "extra_origin" and value != "untrusted":
+            raise SettingsError(
+                f"{origin} may only set extra_origin to untrusted, not to {value!r}: trust is yours to give",
+                hint=f"put it into your own settings file or into {env_name(key)}",
+            )
         if key == "extra_paths":
             for path in _as((), value, key, origin):
                 if PurePath(path).is_absolute() or ".." in PurePath(path).parts or path.startswith("~"):
@@ -263,6 +270,10 @@ def _check(settings: Settings) -> None:
     for source in settings.sources:
         if source != "memory":
             raise SettingsError(f"no source is called {source!r}", hint='known: "memory"')
+    if settings.extra_origin not in ORIGINS:
+        raise SettingsError(
+            f"extra_origin is {settings.extra_origin!r}", hint=f"it must be one of {', '.join(ORIGINS)}"
+        )
     own = settings.search
     for name, fits, wanted in (
         ("limit", own.limit >= 1, "at least 1"),

@@ -108,6 +108,27 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class End:
+    """One end of a link: a path, a note's name or an id as it was written, and a heading or `L3-L9` inside it.
+
+    `content` is a hash of what stood there, for links that are to outlive a rename.
+    """
+
+    name: str
+    anchor: str = ""
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One place says something of another; whether its ends exist is found out when it is walked."""
+
+    kind: str
+    start: End
+    end: End
+
+
+@dataclass(frozen=True, slots=True)
 class Filters:
     """What a hit must satisfy; everything else is preference, not filter."""
 
@@ -116,9 +137,10 @@ class Filters:
     path: str = ""
     source: str = ""
     origin: str = ""
+    as_of: dt.date | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.since or self.until or self.path or self.source or self.origin)
+        return bool(self.since or self.until or self.path or self.source or self.origin or self.as_of)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -11,10 +11,10 @@ from typing import Protocol
 import numpy as np
 import pytest
 
-from recollect.ports import Scored, Store, Vectors
+from recollect.ports import Moment, Scored, Store, Vectors
 from recollect.store.sqlite import SqliteStore
 from recollect.text.chunk import Passage
-from recollect.types import Chunk, Document, Facts, Filters
+from recollect.types import Chunk, Document, Edge, End, Facts, Filters
 
 MODEL = "model@4"
 NO_FILTERS = Filters()
@@ -31,6 +31,15 @@ class WholeStore(Store, Protocol):
     def counts(self) -> dict[str, int]: ...
     def chunks_by_id(self, prefix: str) -> list[Chunk]: ...
     def chunks_of(self, path: str) -> list[Chunk]: ...
+    def edges_from(self, keys: Sequence[str]) -> list[Edge]: ...
+    def edges_to(self, keys: Sequence[str]) -> list[Edge]: ...
+    def paths_named(self, key: str) -> list[str]: ...
+    def path_with(self, content: str) -> tuple[str, str] | None: ...
+    def changed_ns(self, paths: Sequence[str]) -> dict[str, int]: ...
+    def moments(
+        self, filters: Filters, *, limit: int, after: Moment | None = None, before: Moment | None = None
+    ) -> list[Moment]: ...
+    def moment(self, row: int) -> Moment | None: ...
     def check(self) -> None: ...
     def close(self) -> None: ...
 
@@ -419,3 +428,66 @@ def test_counts_say_what_there_is(store: WholeStore) -> None:
     store.put_vectors(MODEL, {"hash": unit(1, 0, 0, 0)})
     counts = store.counts()
     assert (counts["documents"], counts["chunks"], counts["vectors"]) == (1, 2, 1)
+
+
+def test_edges_are_kept_by_name_and_go_with_their_document(store: WholeStore) -> None:
+    put(store, "memory/a.md", "x")
+    put(store, "memory/B.md", "y")
+    told = [
+        Edge("references", End("memory/a.md", "L1"), End("../B", "Head")),
+        Edge("derives_from", End("memory/a.md"), End("b.md")),
+    ]
+    store.put_edges("memory/a.md", told)
+    assert store.edges_from(["a"]) == told
+    assert store.edges_to(["b"]) == told
+    assert store.edges_to(["a", "nothing"]) == store.edges_from([]) == []
+    store.put_edges("memory/a.md", told[1:])
+    assert store.edges_from(["a"]) == told[1:]
+    store.put_edges("memory/gone.md", told)
+    assert store.edges_from(["gone"]) == [], "of a document that is not there nothing is kept"
+    store.drop(["memory/B.md"])
+    assert store.edges_to(["b"]) == told[1:], "what a name leads to may come again"
+    store.drop(["memory/a.md"])
+    assert store.edges_to(["b"]) == []
+
+
+def test_documents_are_found_by_name_content_and_session(store: WholeStore) -> None:
+    (deep,) = put(store, "memory/x/Note.md", "here it is")
+    put(store, "note.md", "other")
+    assert store.paths_named("note") == ["note.md", "memory/x/Note.md"]
+    assert store.path_with(deep.content_hash) == ("memory/x/Note.md", deep.id)
+    assert store.path_with(store.documents()["note.md"].digest) == ("note.md", "")
+    assert store.path_with("no such hash") is None
+    uuid = "0195a2c4-1111-7222-8333-444455556666"
+    put(store, f"s/rollout-1-{uuid}.jsonl", "turn")
+    assert store.paths_named(uuid) == [f"s/rollout-1-{uuid}.jsonl"]
+    assert store.changed_ns(["note.md", "gone.md"]) == {"note.md": 0}
+
+
+def test_moments_are_in_order_from_either_side(store: WholeStore) -> None:
+    put(store, "memory/2026-04-01.md", "c", facts=Facts(date=APRIL))
+    put(store, "memory/2026-03-01.md", "a", "b", facts=Facts(date=MARCH))
+    put(store, "undated.md", "old", mtime_ns=1)
+    every = store.moments(NO_FILTERS, limit=-1)
+    assert [(m.path, m.line, m.by) for m in every] == [
+        ("undated.md", 1, "file"),
+        ("memory/2026-03-01.md", 1, "date"),
+        ("memory/2026-03-01.md", 2, "date"),
+        ("memory/2026-04-01.md", 1, "date"),
+    ]
+    assert store.moments(NO_FILTERS, limit=1, after=every[1]) == [every[2]]
+    assert store.moments(NO_FILTERS, limit=1, before=every[2]) == [every[1]]
+    assert store.moments(NO_FILTERS, limit=2) == every[2:]
+    assert [store.moment(m.row) for m in every] == every
+    assert store.moment(99) is None
+    assert store.moments(Filters(path="memory"), limit=9) == every[1:]
+    assert store.moments(Filters(until=MARCH), limit=9) == every[:3]
+
+
+def test_as_of_a_day_nothing_dated_later_is_there_and_what_has_no_date_is(store: WholeStore) -> None:
+    (march,) = put(store, "memory/2026-03-01.md", "word", facts=Facts(date=MARCH))
+    put(store, "memory/2026-04-01.md", "word", facts=Facts(date=APRIL))
+    (undated,) = put(store, "plan.md", "word", mtime_ns=4_000_000_000_000_000_000)
+    found = store.lexical("word", 10, Filters(as_of=MARCH))
+    assert set(rows(found)) == {march.row, undated.row}
+    assert rows(store.lexical("word", 10, Filters(as_of=MARCH - dt.timedelta(days=1)))) == [undated.row]

@@ -83,7 +83,7 @@ def test_the_name_of_a_special_token_is_data() -> None:
 
 
 def test_the_end_alone_may_be_marked() -> None:
-    made = Tokenizer(models.WordLevel({"a": 0, "b": 1, "</s>": 2, "<unk>": 3}, unk_token="<unk>"))  # noqa: S106
+    made = Tokenizer(models.WordLevel({"a": 0, "b": 1, "</s>": 2, "<unk>": 3}, unk_token="<unk>"))
     made.normalizer, made.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Whitespace()
     made.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 2)])
     found = FastTokens(made.to_str(), "t5")

@@ -10,6 +10,8 @@ import numpy as np
 from recollect.store.schema import APPLICATION_ID, MIGRATIONS
 from recollect.store.sqlite import SqliteStore
 
+EDGES = next(n for n, script in enumerate(MIGRATIONS, start=1) if "CREATE TABLE edges" in script)
+
 
 def test_vectors_of_the_first_schema_are_kept(tmp_path: Path) -> None:
     file = tmp_path / "index.sqlite"
@@ -34,3 +36,18 @@ def test_a_vector_shares_its_page_with_others(tmp_path: Path) -> None:
     pages = store._all("PRAGMA page_count")[0][0] * store._all("PRAGMA page_size")[0][0]
     store.close()
     assert pages < 1000 * 384 * 4 * 1.3
+
+
+def test_notes_indexed_before_there_were_edges_are_read_again(tmp_path: Path) -> None:
+    from recollect.memory import Memory
+
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/a.md").write_text("[[b]]")
+    with Memory.open(tmp_path, embed__model="none") as memory:
+        memory.sync()
+        index = memory.store.path
+    db = apsw.Connection(index)
+    db.execute(f"DROP TABLE edges; PRAGMA user_version = {EDGES - 1}").fetchall()
+    db.close()
+    with Memory.open(tmp_path, embed__model="none") as memory:
+        assert len(memory.trace("memory/a.md")[0].hops) == 1

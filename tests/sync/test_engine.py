@@ -15,7 +15,7 @@ from recollect.store.sqlite import SqliteStore
 from recollect.sync import engine as module
 from recollect.sync.engine import Engine
 from recollect.text.chunk import ChunkSize
-from recollect.types import Document, Facts, Filters
+from recollect.types import Document, Edge, End, Facts, Filters
 from tests.conftest import CountingEmbedder, Write
 
 
@@ -338,3 +338,53 @@ def test_the_outlook_is_what_a_sync_would_do(engine: Engine, write: Write) -> No
     assert (report.added, report.changed) == (1, 1)
     after = engine.outlook()
     assert (after.on_disk, after.to_add, after.to_change, after.to_drop) == (4, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("place", "case"),
+    [
+        ("memory/a.md", ("", "untrusted", "owner")),
+        ("memory/a.md", ("untrusted", "owner", "untrusted")),
+        ("memory/a.md", ("Agent", "owner", "agent")),
+        ("memory/a.md", ("nobody", "owner", "owner")),
+        ("docs/a.md", ("", "untrusted", "untrusted")),
+        ("docs/a.md", ("owner", "untrusted", "untrusted")),
+        ("docs/a.md", ("untrusted", "agent", "untrusted")),
+        ("docs/a.md", ("", "owner", "owner")),
+    ],
+)
+def test_a_note_may_ask_for_less_trust_but_never_for_more(
+    root: Path, store: SqliteStore, write: Write, place: str, case: tuple[str, str, str]
+) -> None:
+    said, extra, origin = case
+    write(place, f"---\norigin: {said}\n---\nsome words" if said else "some words")
+    Engine([FileSource(root, extra_paths=["docs"])], store, extra_origin=extra).sync()
+    assert {c.origin for c in store.chunks_of(place)} == {origin}
+    (only,) = store.lexical("word", 5, Filters(origin=origin))
+    assert only.row == store.chunks_of(place)[0].row
+
+
+def test_a_changed_trust_reaches_files_that_did_not_change(root: Path, store: SqliteStore, write: Write) -> None:
+    write("docs/a.md", "some words")
+    source = FileSource(root, extra_paths=["docs"])
+    Engine([source], store).sync()
+    Engine([source], store, extra_origin="untrusted").sync()
+    assert store.chunks_of("docs/a.md")[0].origin == "untrusted"
+    Engine([source], store).sync()
+    assert store.chunks_of("docs/a.md")[0].origin == "owner"
+
+
+class Chained(FileSource):
+    """A source that knows that every file continues the first."""
+
+    def edges(self, document: Document) -> list[Edge]:
+        first = document.path == "memory/first.md"
+        return [] if first else [Edge("derives_from", End(document.path), End("first"))]
+
+
+def test_a_source_may_hand_in_edges_of_its_own(root: Path, store: SqliteStore, write: Write) -> None:
+    write("memory/first.md", "begin")
+    write("memory/b.md", "again [[c]]")
+    Engine([Chained(root)], store).sync()
+    assert [(e.kind, e.end.name) for e in store.edges_from(["b"])] == [("references", "c"), ("derives_from", "first")]
+    assert store.edges_from(["first"]) == []

@@ -178,6 +178,30 @@ def test_several_days_come_in_the_order_of_the_question() -> None:
         (" 2024-02 ", "2024-02-01", "2024-02-29"),
         ("2024-03-19", "2024-03-19", "2024-03-19"),
         ("last week", "2026-03-09", "2026-03-15"),
+        ("in March", "2026-03-01", "2026-03-31"),
+        ("march", "2026-03-01", "2026-03-31"),
+        ("may", "2025-05-01", "2025-05-31"),
+        ("early march", "2026-03-01", "2026-03-31"),
+        ("Monday", "2026-03-16", "2026-03-16"),
+        ("3 days ago", "2026-03-15", "2026-03-15"),
+        ("since the 3rd of March", "2026-03-03", "2026-03-03"),
+        ("the last 3 days", "2026-03-15", "2026-03-18"),
+        ("30d", "2026-02-16", "2026-03-18"),
+        ("2 weeks", "2026-03-04", "2026-03-18"),
+        ("2026-W12", "2026-03-16", "2026-03-22"),
+        ("Q1 2026", "2026-01-01", "2026-03-31"),
+        ("2026-Q4", "2026-10-01", "2026-12-31"),
+        ("2026-03-19T10:00:00Z", "2026-03-19", "2026-03-19"),
+        ("2026-03-19 10:00", "2026-03-19", "2026-03-19"),
+        ("20260319", "2026-03-19", "2026-03-19"),
+        ("now", "2026-03-18", "2026-03-18"),
+        ("tomorrow", "2026-03-19", "2026-03-19"),
+        ("上周", "2026-03-09", "2026-03-15"),
+        ("上周以来", "2026-03-09", "2026-03-15"),
+        ("三月", "2026-03-01", "2026-03-31"),
+        ("最近3天", "2026-03-15", "2026-03-18"),
+        ("3天前", "2026-03-15", "2026-03-15"),
+        ("지난주", "2026-03-09", "2026-03-15"),
     ],
 )
 def test_a_flag_is_the_first_or_the_last_day_of_what_it_names(text: str, first: str, last: str) -> None:
@@ -185,7 +209,13 @@ def test_a_flag_is_the_first_or_the_last_day_of_what_it_names(text: str, first: 
     assert parse_day(text, NOW, end=True) == dt.date.fromisoformat(last)
 
 
-@pytest.mark.parametrize("text", ["", "soon", "2024-13", "0000", "2024-02-30"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "soon", "2024-13", "0000", "2024-02-30", "last weak", "last week or so", "foo 2026-03-01", "march or april",
+        "2026-W60", "99999999", "13月", "in",
+    ],
+)  # fmt: skip
 def test_a_flag_that_names_no_day_is_none(text: str) -> None:
     assert parse_day(text, NOW) is None
 
@@ -199,3 +229,11 @@ def test_any_question_is_read_without_an_error(text: str) -> None:
     for span in spans_in(text, NOW):
         assert span.start <= span.end
         assert span.words in text
+
+
+@given(st.text(max_size=30) | st.lists(st.sampled_from((*PIECES, "d", "W", "Q", "last week"))).map(" ".join))
+@settings(max_examples=300, deadline=None)
+def test_any_flag_is_read_without_an_error(text: str) -> None:
+    first, last = parse_day(text, NOW), parse_day(text, NOW, end=True)
+    assert (first is None) == (last is None)
+    assert first is None or last is None or first <= last

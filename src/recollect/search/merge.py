@@ -13,16 +13,19 @@ def merged(candidates: Sequence[Candidate]) -> list[Candidate]:
     out: list[Candidate] = []
     for candidate in candidates:
         for i, kept in enumerate(out):
-            if joined := _joined(kept.chunk, candidate.chunk):
-                out[i] = replace(kept, chunk=joined)
+            if one := joined(kept.chunk, candidate.chunk):
+                out[i] = replace(kept, chunk=one)
                 break
         else:
             out.append(candidate)
     return out
 
 
-def _joined(first: Chunk, second: Chunk) -> Chunk | None:
+def joined(first: Chunk, second: Chunk) -> Chunk | None:
+    """One passage of two that touch, under the first one's id; None when they are of different places or writers."""
     if first.path != second.path or first.heading != second.heading:
+        return None
+    if first.origin != second.origin or first.time != second.time:
         return None
     if second.start_line > first.end_line + 2 or first.start_line > second.end_line + 2:
         return None

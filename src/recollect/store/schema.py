@@ -71,4 +71,22 @@ MIGRATIONS = (
     ALTER TABLE chunks ADD COLUMN origin TEXT NOT NULL DEFAULT 'owner';
     CREATE INDEX chunks_time ON chunks (time) WHERE time IS NOT NULL;
     """,
+    # What notes say of one another, as it was written: ends are resolved when they are walked. Notes that were read
+    # before there were edges are read again.
+    """
+    CREATE TABLE edges (
+        document INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+        kind TEXT NOT NULL,
+        start_name TEXT NOT NULL,
+        start_anchor TEXT NOT NULL,
+        start_key TEXT NOT NULL,
+        end_name TEXT NOT NULL,
+        end_anchor TEXT NOT NULL,
+        end_key TEXT NOT NULL
+    );
+    CREATE INDEX edges_document ON edges (document);
+    CREATE INDEX edges_start ON edges (start_key);
+    CREATE INDEX edges_end ON edges (end_key);
+    DELETE FROM meta WHERE key = 'analysis';
+    """,
 )

@@ -22,6 +22,7 @@ import apsw
 
 from recollect.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
 from recollect.ports import FieldTerms, Nearest, Scored, Stored, TermCounts, Vectors
+from recollect.store.history import HistoryTables
 from recollect.store.matrix import Matrix
 from recollect.store.schema import APPLICATION_ID, MIGRATIONS
 from recollect.text.words import index_terms
@@ -86,7 +87,7 @@ def on_network(path: Path) -> bool:
     return kind.startswith(_NETWORK_FILE_SYSTEMS)
 
 
-class SqliteStore:
+class SqliteStore(HistoryTables):
     """One file, one writer at a time, as many readers as there are threads and processes."""
 
     def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
@@ -356,6 +357,9 @@ class SqliteStore:
             if bound:
                 where.append(f"{day} {sign} ?")
                 values.append(bound.isoformat())
+        if filters.as_of:  # what has no date stays: when it was written is not known
+            where.append("coalesce(substr(c.time, 1, 10), d.date, '') <= ?")
+            values.append(filters.as_of.isoformat())
         rows = self._all(
             f"SELECT c.row, d.path FROM documents d JOIN chunks c ON c.document = d.id WHERE {' AND '.join(where)}",
             values,

@@ -130,7 +130,9 @@ def _day(text: str | None, flag: str, now: dt.datetime, *, end: bool = False) ->
 
     day = parse_day(text, now, end=end)
     if day is None:
-        raise UsageError(f"{flag} {text!r} is no date", hint='try 2026-03-19, 2026-03, "last week" or "yesterday"')
+        raise UsageError(
+            f"{flag} {text!r} is no date", hint='try 2026-03-19, 2026-03, "last week", "3 days ago" or 30d'
+        )
     return day
 
 
@@ -152,7 +154,8 @@ def _search_options(command: Callable[..., Any]) -> Callable[..., Any]:
             ),
             click.option("--min-score", type=click.FloatRange(0, 1), help="Least confidence of a hit."),
             click.option("--budget-tokens", type=click.IntRange(0), default=0, help="Stop before this many tokens."),
-            click.option("--now", help="Answer as if it were this day (ISO date)."),
+            click.option("--as-of", help="Answer as if it were that day: notes dated later are not seen."),
+            click.option("--now", help="Take this ISO date for today."),
             click.option(
                 "--no-sync", is_flag=True, help="Answer from the index as it is, without a look at the files."
             ),
@@ -164,14 +167,20 @@ def _search_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _options(
     *, since: str | None, until: str | None, path: str, source: str | None, origin: str | None, now: str | None,
-    no_sync: bool, **rest: Any,
+    no_sync: bool, as_of: str | None = None, **rest: Any,
 ) -> dict[str, Any]:  # fmt: skip
     try:
         clock = dt.datetime.fromisoformat(now) if now else dt.datetime.now()  # noqa: DTZ005 - the days of this place
     except ValueError:
         raise UsageError(f"--now {now!r} is no ISO date", hint="try 2026-03-19") from None
+    past = _day(as_of, "--as-of", clock, end=True)
+    if past and now:
+        raise UsageError("--as-of and --now both say what day it is", hint="give one of them")
+    clock = dt.datetime.combine(past, dt.time.max) if past else clock
     days = _day(since, "--since", clock), _day(until, "--until", clock, end=True)
-    filters = Filters(*days, path, source or "", origin or "")
+    if days[0] and days[1] and days[0] > days[1]:
+        raise UsageError(f"--since {days[0]} is after --until {days[1]}", hint="change their order")
+    filters = Filters(*days, path, source or "", origin or "", past)
     return {**rest, "filters": filters, "now": clock, "sync": not no_sync}
 
 
@@ -179,9 +188,19 @@ def _options(
 @click.argument("words", nargs=-1, required=True)
 @_search_options
 @click.option("--explain", is_flag=True, help="Also show what every leg and stage did.")
+@click.option(
+    "--format", "shape", type=click.Choice(["text", "json", "context"]), default="text",
+    help="For people, for programs, or one block for a prompt (of --budget-tokens, 2000 when not given).",
+)  # fmt: skip
 @_workspace
-def search(memory: Memory, words: Sequence[str], *, as_json: bool, explain: bool, **flags: Any) -> None:
+def search(memory: Memory, words: Sequence[str], *, as_json: bool, explain: bool, shape: str, **flags: Any) -> None:
     """Find the passages that answer a question ('-' reads it from stdin)."""
+    as_json = as_json or shape == "json"
+    if shape == "context":
+        from recollect.surfaces.context import show  # noqa: PLC0415
+
+        show(memory, _question(words), _options(**flags), emit=_emit if as_json else None, explain=explain)
+        return
     found = memory.search(_question(words), **_options(**flags))
     if as_json:
         _emit(view.found(found, explain=explain))
@@ -198,7 +217,10 @@ def search(memory: Memory, words: Sequence[str], *, as_json: bool, explain: bool
 @_search_options
 @_workspace
 def why(memory: Memory, query: str, reference: str, *, as_json: bool, **flags: Any) -> None:
-    """Say why a passage (id, path or path:lines) ranks where it does for a question, or why it is missing."""
+    """Say why a passage (id, path or path:lines) ranks where it does for a question, or why it is missing.
+
+    For what a passage was made from and what it led to, see 'recollect trace'.
+    """
     found, story = memory.why(_question([query]), reference, **_options(**flags))
     if as_json:
         _emit(view.why(found, story))
@@ -356,6 +378,11 @@ def _codes() -> Iterator[list[int]]:
     except OSError as error:
         click.secho(f"error: {error.strerror or error}: {error.filename or ''}".rstrip(": "), err=True, fg="red")
         code[0] = 1
+
+
+from recollect.surfaces import history  # noqa: E402 - its commands need the group and the options above
+
+history.join(cli, _workspace, _emit)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -11,18 +11,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from recollect.errors import EmbedderError
-from recollect.ports import Embedder, Progress, Source, Store
+from recollect.ports import Embedder, Linked, Progress, Source, Store
 from recollect.sync.plan import Plan, plan
 from recollect.text.chunk import ChunkSize, Passage, chunk
 from recollect.text.dates import date_of_path, date_of_value
+from recollect.text.links import edges_of
 from recollect.text.markdown import FrontValue, Parsed, parse
 from recollect.text.words import ANALYSER, clean
-from recollect.types import Chunk, Document, Facts, Notice, Skipped, SyncReport
+from recollect.types import Chunk, Document, Edge, Facts, Notice, Skipped, SyncReport
 
 _COMMIT_EVERY_S = 0.25
 _EMBED_BATCH = 64
 _ENTRY_FILES = ("memory", "user")
 _TRUE = ("true", "yes", "1", "on")
+_TRUST = ("untrusted", "agent", "system", "owner")
 _LEVELS = {"low": -0.5, "normal": 0.0, "medium": 0.0, "high": 0.5, "critical": 1.0}
 
 
@@ -48,6 +50,7 @@ class Engine:
     sources: Sequence[Source]
     store: Store
     size: ChunkSize = field(default_factory=ChunkSize)
+    extra_origin: str = field(default="owner", kw_only=True)
 
     def sync(self, *, force: bool = False, deadline: float | None = None, progress: Progress = _quiet) -> SyncReport:
         """Makes keywords current; `deadline` (monotonic) bounds the scan, and the report says if it was cut."""
@@ -62,6 +65,8 @@ class Engine:
             complete = complete and scanned.complete
         stored = self.store.documents()
         signature = f"{ANALYSER} {self.size.tokens}/{self.size.overlap}"
+        if self.extra_origin != "owner":
+            signature += f" extra={self.extra_origin}"  # who wrote a passage is kept with it
         if not stored:
             self.store.set_meta("analysis", signature)
         force = force or self.store.get_meta("analysis") != signature
@@ -161,9 +166,16 @@ class Engine:
             return "same", "", 0
         parsed = parse(text)
         facts = facts_of(document, parsed)
-        chunks = chunks_of(document, parsed, facts, self.size)
+        origin = origin_of(document, parsed, self.extra_origin)
+        chunks = chunks_of(document, parsed, facts, self.size, origin=origin)
         self.store.put(document, digest, facts, chunks, fresh=not known)
+        self._link(document, source, edges_of(document.path, parsed))
         return "put", "", len(chunks)
+
+    def _link(self, document: Document, source: Source, edges: Sequence[Edge] = ()) -> None:
+        """Keeps what a document says of others, and what its source knows of that."""
+        further = source.edges(document) if isinstance(source, Linked) else ()
+        self.store.put_edges(document.path, [*edges, *further])
 
     def embed(
         self,
@@ -225,6 +237,13 @@ def facts_of(document: Document, parsed: Parsed) -> Facts:
     )
 
 
+def origin_of(document: Document, parsed: Parsed, extra_origin: str = "owner") -> str:
+    """Who wrote a note; its front matter may ask for less trust than it has by its place, never for more."""
+    base = extra_origin if document.source == "extra" else "owner"
+    said = _text(parsed.front.get("origin")).strip().lower()
+    return min(base, said, key=_TRUST.index) if said in _TRUST else base
+
+
 def _text(value: FrontValue | None) -> str:
     return value if isinstance(value, str) else ""
 
@@ -244,7 +263,9 @@ def _importance(value: str) -> float:
         return 0.0
 
 
-def chunks_of(document: Document, parsed: Parsed, facts: Facts, size: ChunkSize) -> list[Chunk]:
+def chunks_of(
+    document: Document, parsed: Parsed, facts: Facts, size: ChunkSize, *, origin: str = "owner"
+) -> list[Chunk]:
     """The chunks of a document, each with an id made of its path and content, never of its lines."""
     path = PurePosixPath(document.path)
     entries = len(path.parts) == 1 and path.stem.casefold() in _ENTRY_FILES
@@ -258,7 +279,7 @@ def chunks_of(document: Document, parsed: Parsed, facts: Facts, size: ChunkSize)
         chunks.append(
             Chunk(
                 short, document.path, document.source, passage.start_line, passage.end_line, passage.heading,
-                passage.text, content, facts,
+                passage.text, content, facts, origin=origin,
             )
         )  # fmt: skip
     return chunks

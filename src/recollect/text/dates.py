@@ -78,17 +78,29 @@ def date_of_value(value: str) -> dt.date | None:
 
 
 def parse_day(text: str, now: dt.datetime, *, end: bool = False) -> dt.date | None:
-    """A day from a flag: an ISO date, a month, a year or a phrase; of a longer span its first or last day."""
-    text = text.strip()
-    if match := re.fullmatch(r"(\d{4})(?:-(\d{1,2}))?", text):
-        span = (
-            _month(int(match.group(1)), int(match.group(2)), text)
-            if match.group(2)
-            else _year(int(match.group(1)), text)
-        )
-        return None if span is None else span.end if end else span.start
-    spans = spans_in(text, now)
-    return None if not spans else spans[0].end if end else spans[0].start
+    """A day from a flag: an ISO date, a month, a year or a phrase; of a longer span its first or last day.
+
+    The whole text must name it: of "last week or so" nothing is guessed.
+    """
+    span = parse_span(text, now)
+    return None if span is None else span.end if end else span.start
+
+
+def parse_span(text: str, now: dt.datetime) -> Span | None:
+    """The days that a flag names, if it names days and nothing else."""
+    text = " ".join(text.split())
+    for pattern, read in _FLAG_READERS:
+        if match := pattern.fullmatch(text):
+            try:
+                return read(match, now.date())
+            except OverflowError:
+                return None
+    for phrase in (text, f"in {text}", f"on {text}"):  # a bare month or weekday is no day in a question, but is here
+        spans = spans_in(phrase, now)
+        rest = phrase.replace(spans[0].words, " ", 1) if len(spans) == 1 else phrase
+        if spans and not _FILLER.sub(" ", rest).strip(" ,."):
+            return spans[0]
+    return None
 
 
 def spans_in(text: str, now: dt.datetime) -> tuple[Span, ...]:
@@ -297,3 +309,59 @@ def _readers() -> Iterator[tuple[str, _Reader]]:
 
 
 _READERS = [(re.compile(pattern, re.IGNORECASE), read) for pattern, read in _readers()]
+
+_FILLER = re.compile(
+    r"\b(?:in|on|since|from|until|till|by|the|of|a|early|mid|late)\b|[以之]?[来來前后後]|から|まで|부터|까지",
+    re.IGNORECASE,
+)
+
+
+def _flag_readers() -> Iterator[tuple[str, _Reader]]:
+    """What only a flag may say: short forms that would be no date in a question."""
+    units = {"d": "day", "w": "week", "m": "month", "y": "year"}
+    yield (
+        r"(?P<y>\d{4})(?:-(?P<m>\d{1,2}))?",
+        lambda m, _: _month(int(m["y"]), int(m["m"]), m.group()) if m["m"] else _year(int(m["y"]), m.group()),
+    )
+    yield (
+        r"(?P<day>\d{4}-\d{1,2}-\d{1,2})[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?\s?(?:Z|[+-]\d{2}:?\d{2})?",
+        lambda m, _: _day(date_of_value(m["day"]), m.group()),
+    )
+    yield r"(?P<day>\d{8})", lambda m, _: _day(date_of_path(m["day"]), m.group())
+    yield r"(?P<y>\d{4})-?W(?P<w>\d{1,2})", lambda m, _: _iso_week(int(m["y"]), int(m["w"]), m.group())
+    yield r"(?P<y>\d{4})[- ]?Q(?P<q>[1-4])", lambda m, _: _quarter(int(m["y"]), int(m["q"]), m.group())
+    yield r"Q(?P<q>[1-4])[- ]?(?P<y>\d{4})", lambda m, _: _quarter(int(m["y"]), int(m["q"]), m.group())
+    yield r"now", lambda m, today: _day(today, m.group())
+    yield r"tomorrow|明天|明日|내일", lambda m, today: _day(today + dt.timedelta(days=1), m.group())
+    # "30d" and "2 weeks" are a length of time up to today, as the flags of other tools have it.
+    yield (
+        r"(?P<n>\d{1,3}) ?(?P<u>[dwmy])",
+        lambda m, today: _past(int(m["n"]), units[m["u"].lower()], today, m.group()),
+    )
+    yield (
+        rf"(?:the )?(?P<n>{_COUNT}) (?P<u>day|week|month|year)s?",
+        lambda m, today: _past(_number(m["n"]), m["u"].lower(), today, m.group()),
+    )
+    yield (
+        rf"(?:过去|過去|最近|近|지난|최근) ?(?P<n>{_CJK_COUNT}) ?(?:个|個)?(?P<u>{_CJK_UNIT})(?:间|間)?",
+        lambda m, today: _past(_number(m["n"]), _CJK_UNITS[m["u"]], today, m.group()),
+    )
+    yield (
+        r"(?P<m>\d{1,2}|[一二三四五六七八九十]{1,2}) ?[月월]",
+        lambda m, today: _past_month(_number(m["m"]), today, m.group()),
+    )
+
+
+def _iso_week(year: int, week: int, words: str) -> Span | None:
+    try:
+        return _week(dt.date.fromisocalendar(year, week, 1), words)
+    except ValueError:
+        return None
+
+
+def _quarter(year: int, quarter: int, words: str) -> Span | None:
+    first, last = _month(year, 3 * quarter - 2, words), _month(year, 3 * quarter, words)
+    return Span(first.start, last.end, words) if first and last else None
+
+
+_FLAG_READERS = [(re.compile(pattern, re.IGNORECASE), read) for pattern, read in _flag_readers()]
