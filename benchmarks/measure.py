@@ -11,6 +11,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ import numpy as np
 from recollect.embed.local import PACKAGED, LocalEmbedder, package_file
 from recollect.embed.path import at_path
 from recollect.embed.registry import DEFAULT_MODEL
+from recollect.errors import EmbedderError
 from recollect.memory import Memory
 from recollect.ports import Embedder, Role, Vectors
 
@@ -124,6 +126,22 @@ class Precomputed:
     def embed(self, texts: Sequence[str], role: Role) -> Vectors:  # noqa: ARG002 - only questions are asked
         """The row of each known question."""
         return np.stack([self._known[text] for text in texts])
+
+
+class Away:
+    """The packaged model as it is when it does not answer: it fails at once, or it hangs until it is let go."""
+
+    def __init__(self, *, hangs: bool = False) -> None:
+        self.id = MODEL_ID
+        self.dim = MODEL.dim
+        self.go = threading.Event()
+        if not hangs:
+            self.go.set()
+
+    def embed(self, texts: Sequence[str], role: Role) -> Vectors:
+        """No vector, ever."""
+        self.go.wait()
+        raise EmbedderError(f"no {role} vectors for {len(texts)} texts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,12 +335,40 @@ class Bench:
         how = f"best of {len(rates)} × {len(texts):,} chunks, wall"
         return Figure(key, what, max(rates), "chunks/s", how, target, "more", tuple(rates))
 
+    def faults(self) -> Iterator[Figure]:
+        """A model that is dead, one that hangs, and a folder that got another name."""
+        with self.open(embedder=Clustered()) as memory:
+            memory.sync()
+        with self.open(embed__model="none") as memory:
+            plain = float(np.median(self._ask(memory, "default", sync=False)))
+        with self.open(embedder=Away()) as memory:
+            took = self._ask(memory, "default", sync=False)
+        how = f"{len(took)} questions, best of {_TRIES} each, wall"
+        what = f"warm search, the model dead, p50 (keywords only: {number(plain)} ms)"
+        yield Figure("search_dead_p50", what, float(np.median(took)), "ms", how, plain + 50, "less", tuple(took))
+        hanging = Away(hangs=True)
+        with self.open(embedder=hanging) as memory:
+            first, second = (_wall(lambda: memory.search(self.questions[0], sync=False)) for _ in range(2))
+            closed = _wall(memory.close)
+        hanging.go.set()
+        yield Figure("search_hanging", "search, the model hanging, deadline 3 s", first, "s", "wall, once", 3.1)
+        yield Figure("search_hanging_next", "the search after it", second, "s", "wall, once", 0.1)
+        yield Figure("close_hanging", "closing the memory meanwhile", closed, "s", "wall, once", 0.5)
+        model = Clustered()
+        with self.open(embedder=model) as memory:
+            memory.sync()
+            model.seen = 0
+            (self.root / "memory").rename(self.root / "renamed")
+            (self.root / "memory").mkdir()
+            (self.root / "renamed").rename(self.root / "memory" / "renamed")
+            added = memory.sync().added
+        what = f"a folder of {added:,} notes renamed: chunks embedded anew"
+        yield Figure("renamed_embedded", what, model.seen, "chunks", "counted, once", 0, "equal")
+
     def figures(self) -> Iterator[Figure]:
         """All of them, in the order of the table."""
-        for part in (
-            self.first_index, self.no_change, self.one_change, self.warm_search, self.processes, self.model,
-            self.other_models,
-        ):  # fmt: skip
+        parts = (self.first_index, self.no_change, self.one_change, self.warm_search, self.processes, self.model)
+        for part in (*parts, self.other_models, self.faults):
             yield from part()
 
 

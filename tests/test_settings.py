@@ -188,6 +188,9 @@ def test_a_file_that_is_no_toml_is_named(root: Path, env: dict[str, str], data: 
         ({"search.rerank_weight": 1.5}, "from 0 to 1"),
         ({"search.rerank_weight": -0.5}, "from 0 to 1"),
         ({"search.rerank_weight": float("nan")}, "from 0 to 1"),
+        ({"embed.deadline_s": 0.0}, "above 0"),
+        ({"embed.trial_s": -1.0}, "above 0"),
+        ({"embed.cache_mb": -1.0}, "at least 0"),
     ],
 )
 def test_values_that_make_no_sense_are_refused(
@@ -234,3 +237,26 @@ def test_a_workspace_file_may_take_trust_away_but_not_give_it(root: Path, env: d
     assert load(root, env=env).extra_origin == "agent"
     with pytest.raises(SettingsError, match="extra_origin is 'me'"):
         load(root, env=env | {"RECOLLECT_EXTRA_ORIGIN": "me"})
+
+
+@pytest.mark.parametrize("key", ["model", "chain"])
+@pytest.mark.parametrize(
+    "name", ["openai", "ollama/nomic-embed-text", "/models/mine", "./model", "fastembed/x", "hashed@x", "HASHED", ""]
+)
+def test_a_workspace_file_may_not_name_a_model_that_sends_or_reads_elsewhere(
+    root: Path, env: dict[str, str], key: str, name: str
+) -> None:
+    own(root, f'[embed]\n{key} = "{name}"' if key == "model" else f'[embed]\n{key} = ["local", "x{name}"]')
+    with pytest.raises(SettingsError, match=rf"may not set embed\.{key} to .*come from somebody else") as caught:
+        load(root, env=env)
+    assert f"RECOLLECT_EMBED_{key.upper()}" in caught.value.hint
+
+
+def test_a_workspace_file_may_name_models_that_come_with_the_installation(root: Path, env: dict[str, str]) -> None:
+    own(root, '[embed]\nmodel = "auto"\nchain = ["bge-small-en-v1.5", "hashed@512", "none"]')
+    assert load(root, env=env).embed.chain == ("bge-small-en-v1.5", "hashed@512", "none")
+
+
+def test_the_chain_of_a_variable_stands_between_commas(root: Path, env: dict[str, str]) -> None:
+    env["RECOLLECT_EMBED_CHAIN"] = "local, openai,gemini"
+    assert load(root, env=env).embed.chain == ("local", "openai", "gemini")

@@ -10,9 +10,13 @@ RecollectError
 │   ├── StoreDamagedError the file is not a sound index
 │   └── StoreVersionError written by a newer version
 └── EmbedderError     a model cannot be loaded or does not answer
+    └── RejectedError     the provider refuses some of the texts; the rows of all others are inside
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 
 class RecollectError(Exception):
@@ -57,3 +61,12 @@ class StoreVersionError(StoreError):
 
 class EmbedderError(RecollectError):
     """The embedding model cannot be loaded or does not answer."""
+
+
+class RejectedError(EmbedderError):
+    """A provider refused some of the texts: `reasons` by their place in the call, `rows` of all the others."""
+
+    def __init__(self, message: str, *, reasons: Mapping[int, str], rows: Mapping[int, Any], hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.reasons = dict(reasons)
+        self.rows = dict(rows)

@@ -8,7 +8,7 @@ import re
 import threading
 import time
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +17,9 @@ from typing import Any, Self
 
 from recollect import settings as settings_
 from recollect.embed import registry
+from recollect.embed.chain import Chain, Probe
+from recollect.embed.generations import belongs, flip, generation_of, pinned
+from recollect.embed.memo import Memo
 from recollect.errors import EmbedderError, NotFoundError, StoreDamagedError, StoreError, UsageError, WorkspaceError
 from recollect.ports import Embedder, Progress, Reranker
 from recollect.search import explain, profiles, timeline, trail
@@ -32,6 +35,7 @@ from recollect.sources.links import add_link, read_links, remove_links
 from recollect.store.place import find_workspace, index_path, open_store, set_aside
 from recollect.store.sqlite import SqliteStore
 from recollect.sync.engine import Engine
+from recollect.sync.fill import fill
 from recollect.sync.lock import locked
 from recollect.text.chunk import ChunkSize, Passage
 from recollect.text.dates import spans_in
@@ -39,9 +43,12 @@ from recollect.text.intent import asks_for_now
 from recollect.text.markdown import split_lines
 from recollect.text.snippet import snippet
 from recollect.text.words import clean, query_terms
-from recollect.types import Candidate, Chunk, Edge, Filters, Found, Hit, Notice, Query, Skipped, SyncReport
+from recollect.types import Candidate, Chunk, Edge, Estimate, Filters, Found, Hit, Notice, Query, Skipped, SyncReport
 
 MAX_QUERY = 20_000
+_LEAST_WAIT_S = 0.25
+_MEASURED_WAIT_S = 60.0  # a busy machine must not turn a measurement into one of keywords
+_MODEL_FAULTS = ("vector_failed", "vector_late", "model_fallback", "no_embedder")
 _RECENCY = Decay(half_life_days=30.0)
 _LINES = re.compile(r"(?P<path>.+?)(?::(?P<a>\d+)(?:-(?P<b>\d+))?|#L?(?P<c>\d+)(?:-L?(?P<d>\d+))?)\Z")
 
@@ -76,6 +83,11 @@ class Status:
     models: tuple[tuple[str, int, int], ...]
     skipped: tuple[Skipped, ...]
     notices: tuple[Notice, ...]
+    answering: str = "none"
+    refused: int = 0
+    cached: int = 0
+    cache_bytes: int = 0
+    levels: tuple[Probe, ...] = ()
 
     @property
     def fresh(self) -> bool:
@@ -100,12 +112,15 @@ class Memory:
         self.store = store
         self._notices = notices
         self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="recollect")
-        self._embedder = embedder
+        own = settings.embed
+        names = (own.model,) if own.model != "auto" else own.chain or ("auto",)
+        memo = self._lock_path(".models.json")
+        self._chain = Chain(
+            names, self._load_model, deadline_s=own.deadline_s, given=embedder, memo=Memo(memo) if memo else None
+        )
+        self._topped_s = 0.0
         self._reranker: Reranker | None = None
-        self._embedder_error: EmbedderError | None = None
-        self._embedder_ready = embedder is not None
         self._closed = False
-        self._loading = threading.Lock()
         self._refreshing = threading.RLock()
         self._refreshed: tuple[float, bool, tuple[bool, list[Notice]]] = (-1.0, False, (False, []))
 
@@ -144,22 +159,20 @@ class Memory:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the index."""
+        """Lets go of the index; a model that hangs is not waited for."""
         self._closed = True
+        self._chain.close()
         self._executor.shutdown(wait=True, cancel_futures=True)
         self.store.close()
 
+    def _load_model(self, name: str) -> Embedder | None:
+        return registry.embedder(name, threads=self.settings.embed.threads)
+
     @property
     def embedder(self) -> Embedder | None:
-        """The model in use, or None; why there is none is in `notices` of every answer."""
-        with self._loading:
-            if not self._embedder_ready:
-                try:
-                    self._embedder = registry.embedder(self.settings.embed.model, threads=self.settings.embed.threads)
-                except EmbedderError as error:
-                    self._embedder_error = error
-                self._embedder_ready = True
-        return self._embedder
+        """The model that gives new vectors, or None; why there is none is in `notices` of every answer."""
+        model = self._chain.first(self.store)
+        return model.inner if model else None
 
     @property
     def _engine(self) -> Engine:
@@ -169,52 +182,90 @@ class Memory:
             [source], self.store, ChunkSize(own.chunk.tokens, own.chunk.overlap), extra_origin=own.extra_origin
         )
 
-    def _lock_path(self) -> Path | None:
-        return None if self.store.path == ":memory:" else Path(self.store.path).with_suffix(".lock")
+    def _lock_path(self, kind: str = ".lock") -> Path | None:
+        return None if self.store.path == ":memory:" else Path(self.store.path).with_suffix(kind)
 
     def sync(
-        self, *, force: bool = False, embed: bool = True, progress: Progress | None = None, wait_s: float = 60.0
+        self,
+        *,
+        force: bool = False,
+        embed: bool = True,
+        progress: Progress | None = None,
+        wait_s: float = 60.0,
+        estimate: Callable[[Estimate], None] | None = None,
     ) -> SyncReport:
-        """Brings the index up to the files, keywords first, then every missing vector; `force` also checks the file."""
+        """Brings the index up to the files, keywords first, then every missing vector; `force` also checks the file
+        and tries texts again that the model refused. `estimate` is told what the vectors will take.
+        """
         begun = time.perf_counter()
+        watch: Any = {"progress": progress} if progress else {}
+        report = self._read(force=force, wait_s=wait_s, **watch)
+        if embed and self._chain.wanted:
+            store = self.store
+            try:
+                vectors = self._fill(force=force, progress=progress, wait_s=wait_s, estimate=estimate)
+            except StoreDamagedError:
+                report = self._read(force=force, wait_s=wait_s, broken=store, **watch)
+                vectors = self._fill(force=force, progress=progress, wait_s=wait_s, estimate=estimate)
+            report = replace(
+                report,
+                embedded=vectors.embedded,
+                pending=vectors.pending,
+                skipped=(*report.skipped, *vectors.skipped),
+                notices=(*report.notices, *vectors.notices),
+                model=vectors.model,
+                estimate=vectors.estimate,
+            )
+        notices = (*self._notices, *report.notices, *(self._chain.notices(self.store) if embed else ()))
+        return replace(report, notices=notices, took_ms=(time.perf_counter() - begun) * 1000)
+
+    def _read(self, *, force: bool, wait_s: float, broken: SqliteStore | None = None, **watch: Any) -> SyncReport:
+        """Keywords for what changed, in an index that is made anew where it is damaged."""
         with locked(self._lock_path(), wait_s=wait_s) as mine:
             if not mine:
                 raise StoreError("another process is indexing this workspace", hint="wait for it, then run this again")
             store = self.store
             try:
-                if force:
-                    store.check()
-                report = self._sync(force=force, embed=embed, progress=progress)
+                if broken is not None:
+                    self._rebuild(broken)
+                elif force and (faults := store.audit()):
+                    raise StoreDamagedError(f"the index {store.path} is damaged: {'; '.join(faults)}")
+                report = self._engine.sync(force=force, **watch)
             except StoreDamagedError:
                 self._rebuild(store)
-                report = self._sync(force=force, embed=embed, progress=progress)
-        notices = (*self._notices, *report.notices, *(self._model_notices() if embed else ()))
-        return replace(report, notices=notices, took_ms=(time.perf_counter() - begun) * 1000)
-
-    def _sync(self, *, force: bool, embed: bool, progress: Progress | None) -> SyncReport:
-        engine = self._engine
-        watch: Any = {"progress": progress} if progress else {}
-        report = engine.sync(force=force, **watch)
-        model = self.embedder if embed else None
-        if model is None:
+                report = self._engine.sync(force=force, **watch)
+            self.store.trim(int(self.settings.embed.cache_mb * 1e6))
             return report
-        vectors = engine.embed(model, **watch)
-        return replace(
-            report,
-            embedded=vectors.embedded,
-            pending=vectors.pending,
-            notices=(*report.notices, *vectors.notices),
-        )
 
     @property
     def notices(self) -> tuple[Notice, ...]:
         """What every answer of this memory has to say."""
-        return (*self._notices, *self._model_notices())
+        return (*self._notices, *self._chain.notices(self.store))
 
-    def _model_notices(self) -> list[Notice]:
-        if self._embedder_error is not None:
-            return [Notice("no_embedder", f"keywords only: {self._embedder_error}", self._embedder_error.hint)]
-        return []
+    def _fill(
+        self, *, force: bool = False, deadline: float | None = None, progress: Progress | None = None,
+        wait_s: float = 0.0, estimate: Callable[[Estimate], None] | None = None,
+    ) -> SyncReport:  # fmt: skip
+        """Vectors under a lock of their own: other processes go on reading notes while a model fills in for hours."""
+        with locked(self._lock_path(".embed.lock"), wait_s=wait_s) as mine:
+            if mine:
+                return fill(
+                    self._engine, self._chain, trial_s=self.settings.embed.trial_s, force=force, deadline=deadline,
+                    progress=progress, estimate=estimate,
+                )  # fmt: skip
+        model = self.embedder
+        generation = generation_of(self.store, model.id) if model else ""
+        notice = Notice("embedding", "another process is making the vectors", "recollect status says how far it is")
+        return SyncReport(pending=len(self.store.missing(generation)), notices=(notice,), model=generation)
+
+    def embed_some(self, *, budget_s: float = 2.0) -> SyncReport:
+        """A slice of what `sync` does for vectors, for a thread in the background: `pending` says what is left."""
+        return self._fill(deadline=time.monotonic() + budget_s)
+
+    def prune(self) -> int:
+        """Drops vectors that neither answer nor are to come: of models before, and of text that is in no note now."""
+        keep = {generation_of(self.store, level.id) for level in self._chain.levels(self.store)}
+        return self.store.prune({pinned(self.store), *keep})
 
     def _refresh(self, *, embed: bool = True) -> tuple[bool, list[Notice]]:
         """A quick sync before a search; threads that ask at once share the first one that begins after they asked."""
@@ -237,10 +288,8 @@ class Memory:
                     message = "another process is indexing; this answer may miss its latest notes"
                     return True, [Notice("indexing", message)]
                 report = self._engine.sync(deadline=time.monotonic() + own.search.scan_s)
-                model = self.embedder if embed else None
-                if model is not None and self.store.missing(model.id):
-                    until = time.monotonic() + own.embed.budget_s
-                    notices += self._engine.embed(model, deadline=until, batch=8).notices
+            if embed:
+                notices += self._top_up()
         except StoreError as error:
             if isinstance(error, StoreDamagedError):
                 raise
@@ -250,14 +299,27 @@ class Memory:
             notices.append(Notice("scan_cut", message, "run: recollect index"))
         return not report.complete, notices
 
-    def _pending(self) -> list[Notice]:
-        """How much of the index the model has not seen yet."""
-        model = self.embedder
-        have, total = self.store.coverage(model.id) if model and self.store.missing(model.id) else (0, 0)
-        if have == total:
-            return []
-        message = f"{total - have} of {total} passages have no vector yet; meaning search covers the rest"
-        return [Notice("vectors_pending", message, "run: recollect index")]
+    def _top_up(self) -> list[Notice]:
+        """Vectors for new notes by the model that answers, within the budget; a model to come is left to `index`."""
+        begun = time.monotonic()
+        own = self.settings.embed
+        try:
+            now = self._chain.answering(self.store)
+            model = now[1] if now else self._chain.first(self.store)
+            if model is None or own.budget_s <= 0 or not self.store.missing(generation_of(self.store, model.id)):
+                return []
+            with locked(self._lock_path(".embed.lock"), wait_s=0.0) as mine:
+                if not mine:
+                    return []
+                limited = model.within(min(own.budget_s, own.deadline_s))
+                report = self._engine.embed(limited, deadline=begun + own.budget_s, batch=8)
+            if report.embedded:
+                self._chain.note_names(self.store, report.model, model.id)
+                if not report.pending and belongs(pinned(self.store), model.id):
+                    flip(self.store, report.model)  # the same model in another size
+            return list(report.notices)
+        finally:
+            self._topped_s = time.monotonic() - begun
 
     def _rebuild(self, broken: SqliteStore) -> None:
         """Sets a damaged index aside and makes an empty one, unless another thread already has."""
@@ -305,9 +367,10 @@ class Memory:
         if not sync and any(n.code == "index_rebuilt" for n in self._notices):
             sync = not self.store.documents()  # a damaged index is no reason for an empty answer
         stale, notices = self._refresh() if sync else (False, [])
-        ranked = self._run(query, chosen)
+        left_s = self.settings.embed.deadline_s - (self._topped_s if sync else 0.0)
+        ranked = self._run(query, chosen, deadline_s=max(_LEAST_WAIT_S, left_s))
         self._check(ranked.candidates)
-        notices = [*self._notices, *notices, *self._model_notices(), *self._pending(), *ranked.notices]
+        notices = [*self._notices, *self._told(notices, ranked)]
         shown = merged(ranked.candidates) if query.budget_tokens else ranked.candidates
         hits = tuple(self._hit(c, query) for c in shown)
         if any("rerank_failed" in c.signals for c in ranked.trace.candidates.values()):
@@ -317,7 +380,6 @@ class Memory:
             message = "nothing here seems to answer this; the nearest misses are in the trace"
             notices.append(Notice("no_relevant_memory", message, "add --explain"))
         notices += self._rewritten(hits, query.filters.as_of)
-        model = self.embedder
         return Found(
             query,
             chosen.name,
@@ -325,10 +387,24 @@ class Memory:
             hits,
             tuple(notices),
             ranked.trace,
-            model.id if model else "none",
+            ranked.model or self._answering(),
             stale,
             0.0,
         )
+
+    def _answering(self) -> str:
+        """The generation that a search would use, or none."""
+        now = self._chain.answering(self.store)
+        model = self.embedder if now is None else None
+        return now[0] if now else model.id if model else "none"
+
+    def _told(self, refreshed: Sequence[Notice], ranked: Ranked) -> list[Notice]:
+        """A model that is away is said once, however many parts of a search have met it."""
+        own = [*self._chain.notices(self.store), *ranked.notices]
+        fault = any(n.code in _MODEL_FAULTS for n in own)
+        early = [n for n in refreshed if not (fault and n.code == "embedder_failed")]
+        fault = fault or any(n.code == "embedder_failed" for n in early)
+        return [*early, *([] if fault else self._chain.pending(self.store)), *own]
 
     def _query(
         self, text: str, *, limit: int | None, profile: str | Profile | None, filters: Filters,
@@ -377,10 +453,20 @@ class Memory:
                 )
         return profiles.adapted(chosen, fusion=own.fusion, stages=own.stages, pool=own.pool, reranker=stage)
 
-    def _run(self, query: Query, chosen: Profile) -> Ranked:
+    def _run(self, query: Query, chosen: Profile, *, deadline_s: float | None = None) -> Ranked:
         if not query_terms(query.text):
             return run(replace(query, text=""), chosen, Bench(self.store, None, self._executor))
-        return run(query, chosen, Bench(self.store, self.embedder, self._executor))
+        wait_s = self.settings.embed.deadline_s if deadline_s is None else deadline_s
+        store = self.store
+        self._chain.levels(store)  # a wrong name in the settings is an error of the caller's, not a notice
+        bench = Bench(
+            store,
+            None,
+            self._executor,
+            wait_s,
+            question=lambda text: self._chain.question(store, text, deadline_s=wait_s),
+        )
+        return run(query, chosen, bench)
 
     def _check(self, candidates: tuple[Candidate, ...]) -> None:
         """What is shown is what was stored: a flipped bit is damage, not an answer."""
@@ -409,7 +495,7 @@ class Memory:
         query, chosen, _ = self._query(
             text, limit=limit, profile=profile, filters=Filters(), min_score=0.0, budget_tokens=0, now=now
         )
-        return self._run(query, chosen)
+        return self._run(query, chosen, deadline_s=_MEASURED_WAIT_S)
 
     def limit(self, profile: str | Profile) -> int:
         """How many hits a profile shows when nobody says: what the user has set, else what the profile says."""
@@ -582,12 +668,15 @@ class Memory:
             entries = timeline.latest(self.store, window=window, filters=chosen)
         return entries, [*self._notices, *notices]
 
-    def status(self) -> Status:
-        """Compares the files with the index and counts what there is."""
+    def status(self, *, deep: bool = False) -> Status:
+        """Compares the files with the index and counts what there is; `deep` also asks every model of the chain."""
         outlook = self._engine.outlook()
         counts = self.store.counts()
         model = self.embedder
-        embedded, total = self.store.coverage(model.id) if model else (0, counts["chunks"])
+        generation = generation_of(self.store, model.id) if model else ""
+        embedded, total = self.store.coverage(generation) if model else (0, counts["chunks"])
+        refused = len(self.store.refused(generation))
+        cached, cache_bytes = self.store.idle()
         return Status(
             workspace=str(self.root),
             index=self.store.path,
@@ -598,13 +687,26 @@ class Memory:
             to_add=outlook.to_add,
             to_change=outlook.to_change,
             to_drop=outlook.to_drop,
-            embedder=model.id if model else "none",
+            embedder=generation or "none",
             embedded=embedded,
-            pending=total - embedded,
+            pending=total - embedded - refused,
             models=tuple(self.store.models()),
             skipped=outlook.skipped,
-            notices=(*self._notices, *self._model_notices()),
+            notices=(*self._notices, *self._chain.notices(self.store)),
+            answering=self._answering(),
+            refused=refused,
+            cached=cached,
+            cache_bytes=cache_bytes,
+            levels=tuple(self.probe()) if deep else (),
         )
+
+    def levels(self) -> list[tuple[str, EmbedderError | None]]:
+        """The names of the chain in order, each with the reason why it could not be loaded."""
+        return [(level.name, level.error) for level in self._chain.levels(self.store)]
+
+    def probe(self, names: Sequence[str] | None = None) -> list[Probe]:
+        """Asks the models of the chain, or those of these names, whether they failed before or not."""
+        return self._chain.probe(self.store, names, deadline_s=self.settings.embed.trial_s)
 
 
 def _content_hash(chunk: Chunk) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
     Vectors = Any
 
-from recollect.types import Candidate, Chunk, Document, Edge, Facts, Filters, Query, Skipped
+from recollect.types import Candidate, Chunk, Document, Edge, Facts, Filters, Notice, Query, Skipped
 
 Role = Literal["query", "document"]
 Progress = Callable[[str, int, int], None]
@@ -45,7 +45,11 @@ class Source(Protocol):
 
 
 class Embedder(Protocol):
-    """Text to unit vectors."""
+    """Text to unit vectors.
+
+    `id` names the model and whatever else shapes a document's row, such as its length limit and its prefix: vectors
+    are kept and compared under it. A paid model says what a million tokens cost in `usd_per_million`.
+    """
 
     id: str
     dim: int
@@ -53,6 +57,15 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str], role: Role) -> Vectors:
         """One unit row per text, in order; the same row whatever else is in the batch."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question's vector, the generation of vectors it may be compared with, and what the caller should know."""
+
+    model: str
+    vector: Vectors
+    notices: tuple[Notice, ...] = ()
 
 
 class Reranker(Protocol):
@@ -181,7 +194,39 @@ class Store(Protocol):
         ...
 
     def missing(self, model: str) -> list[int]:
-        """One row for every text without a vector of this model, the newest first."""
+        """One row for every text that has no vector of this model and was not refused by it, the newest first."""
+        ...
+
+    def coverage(self, model: str) -> tuple[int, int]:
+        """How many chunks have a vector of this model, and how many there are."""
+        ...
+
+    def dims(self) -> dict[str, int]:
+        """The dimensions of every model that has a vector."""
+        ...
+
+    def refuse(self, model: str, reasons: Mapping[str, str]) -> None:
+        """Remembers texts, by content hash, that a model refused."""
+        ...
+
+    def forgive(self, model: str) -> None:
+        """Forgets what a model refused."""
+        ...
+
+    def refused(self, model: str) -> list[tuple[str, int, str]]:
+        """Path, first line and reason of every chunk that a model refused."""
+        ...
+
+    def idle(self) -> tuple[int, int]:
+        """How many vectors are of text that is in no document now, and their bytes."""
+        ...
+
+    def trim(self, most_bytes: int) -> int:
+        """Drops the oldest of those until they fit."""
+        ...
+
+    def prune(self, keep: Iterable[str]) -> int:
+        """Drops vectors of all models but these, and of text that is in no document now."""
         ...
 
     def put_vectors(self, model: str, vectors: Mapping[str, Vectors]) -> None:
@@ -219,6 +264,6 @@ class Stage(Protocol):
 
 
 __all__ = [
-    "Embedder", "FieldTerms", "Linked", "Moment", "Nearest", "Progress", "Reranker", "Role", "Scanned", "Scored",
-    "Source", "Stage", "Store", "Stored", "TermCounts", "Vectors",
+    "Asked", "Embedder", "FieldTerms", "Linked", "Moment", "Nearest", "Progress", "Reranker", "Role", "Scanned",
+    "Scored", "Source", "Stage", "Store", "Stored", "TermCounts", "Vectors",
 ]  # fmt: skip

@@ -16,9 +16,9 @@ from typing import Any
 from recollect.errors import SettingsError
 
 WORKSPACE_FILE = "recollect.toml"
-# Models that need no path, no download and no address: the only ones a workspace file may name.
+# Models that read nothing but the installation and send nothing: even a stranger may name them.
 SAFE_MODELS = (
-    "auto", "none", "hashed", "bge-small-en-v1.5", "granite-embedding-30m-english", "all-MiniLM-L6-v2",
+    "auto", "local", "none", "hashed", "bge-small-en-v1.5", "granite-embedding-30m-english", "all-MiniLM-L6-v2",
 )  # fmt: skip
 ORIGINS = ("owner", "agent", "untrusted", "system")
 
@@ -51,6 +51,12 @@ class EmbedSettings:
     )
     budget_s: float = _setting(2.0, "how long a search may spend on vectors for notes that have none yet")
     threads: int = _setting(0, "threads of a local model; 0: as many as there are cores")
+    chain: tuple[str, ...] = _setting(
+        (), 'models to try in order while embed.model is auto, such as ["local", "openai"]; names as in embed.model'
+    )
+    deadline_s: float = _setting(3.0, "how long a question may wait for its vector; after that keywords answer")
+    trial_s: float = _setting(30.0, "how long a model's first batch of a sync may take before the chain goes on")
+    cache_mb: float = _setting(256.0, "most room for vectors of text that is in no note now; the oldest go first")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +138,12 @@ def load(workspace: Path, *, env: Mapping[str, str], flags: Mapping[str, Any] | 
     return settings
 
 
+def plain_model(name: str) -> bool:
+    """Whether a model's name leads to no network and to no path of the user's."""
+    head, mark, size = name.partition("@")
+    return name in SAFE_MODELS or (head == "hashed" and bool(mark) and size.isdecimal())
+
+
 def env_name(key: str) -> str:
     """The environment variable of a key: `embed.model` is `RECOLLECT_EMBED_MODEL`."""
     return "RECOLLECT_" + key.upper().replace(".", "_")
@@ -193,18 +205,21 @@ def _refuse_unsafe(values: Mapping[str, Any], origin: str) -> None:
                 f"{origin} may not set {key}: a workspace file can come from somebody else",
                 hint=f"put it into your own settings file or into {env_name(key)}",
             )
-        if key == "embed.model" and _as("", value, key, origin) not in SAFE_MODELS:
-            raise SettingsError(
-                f"{origin} may not set embed.model to {value!r}: a workspace file can come from somebody else,"
-                " and such a model would read their files or send your notes away",
-                hint=f"a workspace file may name {', '.join(SAFE_MODELS)}; others go into your own settings file"
-                f" or into {env_name(key)}",
-            )
         if key == "extra_origin" and value != "untrusted":
             raise SettingsError(
                 f"{origin} may only set extra_origin to untrusted, not to {value!r}: trust is yours to give",
                 hint=f"put it into your own settings file or into {env_name(key)}",
             )
+        if key in ("embed.model", "embed.chain"):
+            default = known[key].default
+            names = _as(default, value, key, origin)
+            for name in names if isinstance(default, tuple) else (names,):
+                if not plain_model(name):
+                    raise SettingsError(
+                        f"{origin} may not set {key} to {name!r}: a workspace file can come from somebody else,"
+                        " and such a model would send your notes elsewhere or read other files",
+                        hint=f"put it into your own settings file or into {env_name(key)}",
+                    )
         if key == "extra_paths":
             for path in _as((), value, key, origin):
                 if PurePath(path).is_absolute() or ".." in PurePath(path).parts or path.startswith("~"):
@@ -285,6 +300,14 @@ def _check(settings: Settings) -> None:
     ):
         if not fits:
             raise SettingsError(f"search.{name} is {getattr(own, name)!r}", hint=f"it must be {wanted}")
+    embed = settings.embed
+    for name, fits, wanted in (
+        ("deadline_s", embed.deadline_s > 0, "above 0"),
+        ("trial_s", embed.trial_s > 0, "above 0"),
+        ("cache_mb", embed.cache_mb >= 0, "at least 0"),
+    ):
+        if not fits:
+            raise SettingsError(f"embed.{name} is {getattr(embed, name)!r}", hint=f"it must be {wanted}")
     if own.rerank == "http" and not own.rerank_url:
         raise SettingsError(
             "search.rerank is http, but search.rerank_url is empty", hint="set the address of the reranker"

@@ -240,6 +240,17 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Estimate:
+    """What embedding the rest will take; `seconds` once a first batch was timed, `usd` where a model has a price."""
+
+    model: str
+    passages: int
+    tokens: int
+    usd: float | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SyncReport:
     """What a sync did, file by file where something went wrong."""
 
@@ -254,3 +265,6 @@ class SyncReport:
     notices: tuple[Notice, ...] = ()
     took_ms: float = 0.0
     complete: bool = True
+    model: str = ""
+    estimate: Estimate | None = None
+    pruned: int = 0

@@ -26,7 +26,6 @@ class WholeStore(Store, Protocol):
 
     @property
     def generation(self) -> int: ...
-    def coverage(self, model: str) -> tuple[int, int]: ...
     def models(self) -> list[tuple[str, int, int]]: ...
     def counts(self) -> dict[str, int]: ...
     def chunks_by_id(self, prefix: str) -> list[Chunk]: ...
@@ -41,6 +40,7 @@ class WholeStore(Store, Protocol):
     ) -> list[Moment]: ...
     def moment(self, row: int) -> Moment | None: ...
     def check(self) -> None: ...
+    def audit(self) -> list[str]: ...
     def close(self) -> None: ...
 
 
@@ -491,3 +491,85 @@ def test_as_of_a_day_nothing_dated_later_is_there_and_what_has_no_date_is(store:
     found = store.lexical("word", 10, Filters(as_of=MARCH))
     assert set(rows(found)) == {march.row, undated.row}
     assert rows(store.lexical("word", 10, Filters(as_of=MARCH - dt.timedelta(days=1)))) == [undated.row]
+
+
+def test_dims_name_every_model_that_has_a_vector(store: WholeStore) -> None:
+    assert store.dims() == {}
+    store.put_vectors(MODEL, {"hash": unit(1, 0, 0, 0)})
+    store.put_vectors("other", {"hash": unit(1, 0)})
+    store.refuse("third", {"hash": "no"})
+    assert store.dims() == {MODEL: 4, "other": 2}
+    store.put_vectors("third", {"else": unit(1, 0, 0)})
+    assert store.dims()["third"] == 3
+
+
+def test_what_a_model_refused_is_not_missing_until_it_is_forgiven(store: WholeStore) -> None:
+    one, two = put(store, "a.md", "alpha", "beta")
+    store.refuse(MODEL, {one.content_hash: "too odd"})
+    assert store.missing(MODEL) == [two.row]
+    assert store.missing("another@4") == [two.row, one.row], "another model may think otherwise"
+    assert store.refused(MODEL) == [("a.md", 1, "too odd")]
+    assert store.coverage(MODEL) == (0, 2)
+    store.drop(["a.md"])
+    assert store.refused(MODEL) == [], "nobody misses a text that is gone"
+    put(store, "b.md", "alpha")
+    assert store.missing(MODEL) == [], "the same text is refused wherever it stands"
+    store.forgive(MODEL)
+    assert len(store.missing(MODEL)) == 1
+    assert store.refused(MODEL) == []
+
+
+def test_vectors_of_text_that_is_gone_are_kept_and_counted(store: WholeStore) -> None:
+    one, two = put(store, "a.md", "alpha", "beta")
+    store.put_vectors(MODEL, {c.content_hash: unit(1, 0, 0, 0) for c in (one, two)})
+    assert store.idle() == (0, 0)
+    put(store, "a.md", "alpha")
+    assert store.idle() == (1, 16)
+    put(store, "b.md", "beta")
+    assert store.idle() == (0, 0)
+    assert store.missing(MODEL) == []
+
+
+def test_trim_drops_the_oldest_vectors_of_text_that_is_gone_and_no_other(store: WholeStore) -> None:
+    (kept,) = put(store, "a.md", "alpha")
+    store.put_vectors(MODEL, {kept.content_hash: unit(1, 0, 0, 0)})
+    for n in range(5):
+        store.put_vectors(MODEL, {f"gone{n}": unit(1, 0, 0, 0)})
+    assert store.trim(80) == 0
+    assert store.trim(40) == 3, "two of sixteen bytes fit"
+    assert store.idle() == (2, 32)
+    assert store.trim(0) == 2
+    assert store.models() == [(MODEL, 4, 1)]
+    assert store.nearest(MODEL, unit(1, 0, 0, 0), 5, NO_FILTERS).count == 1
+
+
+def test_prune_keeps_the_named_models_and_only_text_that_is_there(store: WholeStore) -> None:
+    (one,) = put(store, "a.md", "alpha")
+    for model in (MODEL, "old@4", "older@4"):
+        store.put_vectors(model, {one.content_hash: unit(1, 0, 0, 0), "gone": unit(1, 0, 0, 0)})
+    store.refuse("old@4", {"x": "no"})
+    assert store.prune([MODEL, "never seen"]) == 5
+    assert store.models() == [(MODEL, 4, 1)]
+    assert store.dims() == {MODEL: 4}
+    assert store.missing("old@4") == [one.row]
+    assert store.nearest(MODEL, unit(1, 0, 0, 0), 5, NO_FILTERS).count == 1
+    assert store.nearest("old@4", unit(1, 0, 0, 0), 5, NO_FILTERS).count == 0
+    assert store.prune([MODEL]) == 0
+
+
+def test_a_pruned_model_that_comes_back_is_seen(store: WholeStore) -> None:
+    (one,) = put(store, "a.md", "alpha")
+    store.put_vectors(MODEL, {one.content_hash: unit(1, 0, 0, 0)})
+    assert store.nearest(MODEL, unit(1, 0, 0, 0), 5, NO_FILTERS).rows[0].score == 1.0
+    store.prune([])
+    assert store.missing(MODEL) == [one.row]
+    store.put_vectors(MODEL, {one.content_hash: unit(0, 1, 0, 0)})
+    assert store.nearest(MODEL, unit(1, 0, 0, 0), 5, NO_FILTERS).rows[0].score == 0.0
+
+
+def test_a_sound_store_has_nothing_to_say_against_itself(store: WholeStore) -> None:
+    one, _ = put(store, "a.md", "alpha", "beta")
+    store.put_vectors(MODEL, {one.content_hash: unit(1, 0, 0, 0)})
+    put(store, "a.md", "alpha")
+    store.drop(["b.md"])
+    assert store.audit() == []

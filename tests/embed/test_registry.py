@@ -46,4 +46,20 @@ def test_an_unknown_name_gets_the_list() -> None:
 
 
 def test_a_workspace_file_may_name_what_needs_no_path_and_no_network() -> None:
-    assert set(SAFE_MODELS) == {"auto", "none", "hashed", *PACKAGED}
+    assert set(SAFE_MODELS) == {"auto", "local", "none", "hashed", *PACKAGED}
+
+
+def test_hashed_comes_in_any_size_and_local_is_the_default() -> None:
+    found = embedder("hashed@512")
+    assert found is not None
+    assert (found.id, found.dim) == ("hashed@512", 512)
+    local = embedder("local")
+    assert isinstance(local, LocalEmbedder)
+    assert local.packaged is PACKAGED[DEFAULT_MODEL]
+
+
+@pytest.mark.parametrize("name", ["hashed@", "hashed@x", "hashed@7", "hashed@4097", "hashed@-8"])
+def test_a_size_that_makes_no_sense_is_refused(name: str) -> None:
+    with pytest.raises(SettingsError, match="no embedding model is called") as caught:
+        embedder(name)
+    assert "8 to 4096" in caught.value.hint

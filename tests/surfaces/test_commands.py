@@ -129,7 +129,7 @@ def test_index_reports_what_it_did_and_each_file_passed_over(capsys: Capture, wr
     report = answer(capsys, "index")
     assert list(report) == [
         "added", "changed", "dropped", "unchanged", "chunks", "embedded", "pending", "complete", "skipped", "notices",
-        "took_ms",
+        "took_ms", "model", "estimate", "pruned",
     ]  # fmt: skip
     assert (report["added"], report["embedded"], report["pending"], report["complete"]) == (3, 3, 0, True)
     assert report["skipped"] == [{"path": "memory/binary.md", "reason": "a binary file"}]
@@ -172,7 +172,8 @@ def test_status_counts_disk_against_index(capsys: Capture, root: Path) -> None:
     before = answer(capsys, "status")
     assert list(before) == [
         "version", "workspace", "index", "fresh", "documents", "on_disk", "to_add", "to_change", "to_drop", "chunks",
-        "bytes", "embedder", "embedded", "pending", "models", "skipped", "notices",
+        "bytes", "embedder", "embedded", "pending", "models", "skipped", "notices", "answering", "refused", "cache",
+        "levels",
     ]  # fmt: skip
     assert (before["version"], before["workspace"], before["fresh"], before["to_add"]) == (
         __version__,
@@ -344,6 +345,6 @@ def test_an_error_about_a_hostile_name_is_safe_too(capsys: Capture, monkeypatch:
 
 
 def test_every_command_has_help(capsys: Capture) -> None:
-    for name in ("search", "why", "index", "get", "status", "config", "init", "demo"):
+    for name in ("search", "why", "index", "get", "status", "config", "init", "demo", "doctor"):
         assert run([name, "--help"]) == 0
         assert f"recollect {name}" in capsys.readouterr().out

@@ -110,3 +110,21 @@ def test_a_wrong_option_exits_2_and_a_broken_index_path_1(tmp_path: Path) -> Non
     done = recollect("search", "port", "--index", str(tmp_path / "file" / "index.sqlite"))
     assert done.returncode == 1
     assert b"index.path" in done.stderr
+
+
+LATE = """
+import sys
+from recollect import Memory
+with Memory.open(sys.argv[1], embed__model="local", embed__deadline_s=0.01) as memory:
+    memory.search("staging", sync=False)
+"""
+
+
+def test_a_process_ends_well_while_a_model_that_was_given_up_is_still_at_work(root: Path) -> None:
+    assert recollect("index", "--model", "local").returncode == 0
+    late = ["search", "staging", "--model", "local", "--no-sync", "--setting", "embed.deadline_s=0.01"]
+    for line in ([*CLI, *late], [sys.executable, "-c", LATE, str(root)]):
+        done = subprocess.run(line, capture_output=True, timeout=30, check=False)
+        assert (done.returncode, b"terminate" in done.stderr) == (0, False), done.stderr
+    told = recollect(*late).stderr
+    assert b"did not answer within" in told or b"took over" in told, told

@@ -22,7 +22,9 @@ def embedder(name: str, *, threads: int = 0) -> Embedder | None:
         return None
     if name == "hashed":
         return HashedEmbedder()
-    wanted = DEFAULT_MODEL if name == "auto" else name
+    if name.startswith("hashed@"):
+        return HashedEmbedder(_size(name))
+    wanted = DEFAULT_MODEL if name in ("auto", "local") else name
     if wanted in PACKAGED:
         return LocalEmbedder(PACKAGED[wanted], threads=threads)
     if wanted.startswith(fast.PREFIX):
@@ -35,6 +37,14 @@ def embedder(name: str, *, threads: int = 0) -> Embedder | None:
         f"no embedding model is called {name!r}",
         hint=f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}",
     )
+
+
+def _size(name: str) -> int:
+    """The dimensions that a name such as `hashed@512` asks for."""
+    text = name.partition("@")[2]
+    if not text.isdecimal() or not 8 <= int(text) <= 4096:
+        raise SettingsError(f"no embedding model is called {name!r}", hint="hashed@ takes 8 to 4096 dimensions")
+    return int(text)
 
 
 def reranker(settings: SearchSettings, *, key: str = "", threads: int = 0) -> Reranker | None:

@@ -15,12 +15,13 @@ from dataclasses import dataclass, field, replace
 from operator import is_
 
 from recollect.errors import RecollectError, StoreDamagedError, StoreError
-from recollect.ports import Embedder, Nearest, Scored, Stage, Store, Vectors
+from recollect.ports import Asked, Embedder, Nearest, Scored, Stage, Store, Vectors
 from recollect.search.evidence import Ask, ask, measure
 from recollect.text.words import foreign_share, query_terms
 from recollect.types import Candidate, LegRank, Mark, Notice, Query, Step, Trace
 
 _OTHER_SCRIPT = 0.3
+_GRACE_S = 0.1  # a model that keeps its own deadline says better what happened
 LEGS = ("lexical", "vector", "path")
 _WORDS = {"lexical": "keyword", "path": "name and date"}
 
@@ -45,23 +46,25 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """What came out of a run."""
+    """What came out of a run; `model` is the generation of vectors that took part, or empty."""
 
     candidates: tuple[Candidate, ...]
     trace: Trace
     notices: tuple[Notice, ...]
     mode: str
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What a run works with."""
+    """What a run works with; `question` chooses the model itself, or none, where there may be several."""
 
     store: Store
     embedder: Embedder | None
     executor: Executor
     deadline_s: float = 3.0
     vector_of: Callable[[str], Vectors] | None = field(default=None)
+    question: Callable[[str], Asked | None] | None = field(default=None)
 
 
 def run(query: Query, profile: Profile, bench: Bench) -> Ranked:
@@ -87,18 +90,11 @@ def run(query: Query, profile: Profile, bench: Bench) -> Ranked:
             except StoreError as error:
                 notices.append(Notice(f"{name}_failed", f"{_WORDS[name]} search failed: {error}", error.hint))
             took[name] = time.perf_counter() - begun
-    vector, nearest = None, Nearest(())
-    if pending is not None:
-        begun = time.perf_counter()
-        try:
-            vector, nearest = pending.result(timeout=bench.deadline_s)
-            found["vector"] = nearest.rows
-        except LegTimeout:
-            notices.append(Notice("vector_late", f"meaning search took over {bench.deadline_s:g} s and was left out"))
-        except Exception as error:  # noqa: BLE001 - anybody's model may fail in any way, and keywords still answer
-            hint = error.hint if isinstance(error, RecollectError) else ""
-            notices.append(Notice("vector_failed", f"meaning search failed: {error}", hint))
-        took["vector"] = time.perf_counter() - begun
+    begun = time.perf_counter()
+    vector, nearest = _vector_leg(pending, bench, notices)
+    if vector is not None:
+        found["vector"] = nearest.rows
+    took["vector"] = time.perf_counter() - begun
     candidates = _candidates(query, bench, asked, found=found, vector=vector, nearest=nearest)
     legs = tuple(
         Step(name, tuple(Mark(c.id, c.ranks[name].rank, c.ranks[name].score) for c in ranked), (), took[name] * 1000)
@@ -123,19 +119,48 @@ def run(query: Query, profile: Profile, bench: Bench) -> Ranked:
         steps.append(Step(repr(stage), marks, tuple(c.id for c in candidates if c.id not in kept), spent))
         pooled |= kept
         candidates = after
-    return Ranked(tuple(candidates), Trace(legs, tuple(steps), pooled), tuple(notices), mode)
+    model = vector.model if vector else ""
+    return Ranked(tuple(candidates), Trace(legs, tuple(steps), pooled), tuple(notices), mode, model)
 
 
-def _start_vector(query: Query, profile: Profile, bench: Bench, pool: int) -> Future[tuple[Vectors, Nearest]] | None:
-    embedder = bench.embedder
-    if "vector" not in profile.legs or embedder is None or not query.text.strip():
+def _start_vector(
+    query: Query, profile: Profile, bench: Bench, pool: int
+) -> Future[tuple[Asked, Nearest] | None] | None:
+    if "vector" not in profile.legs or not query.text.strip() or (bench.embedder is None and bench.question is None):
         return None
 
-    def nearest() -> tuple[Vectors, Nearest]:
-        vector = bench.vector_of(query.text) if bench.vector_of else embedder.embed([query.text], "query")[0]
-        return vector, bench.store.nearest(embedder.id, vector, pool, query.filters)
+    def nearest() -> tuple[Asked, Nearest] | None:
+        asked = _asked(query.text, bench)
+        return None if asked is None else (asked, bench.store.nearest(asked.model, asked.vector, pool, query.filters))
 
     return bench.executor.submit(nearest)
+
+
+def _vector_leg(
+    pending: Future[tuple[Asked, Nearest] | None] | None, bench: Bench, notices: list[Notice]
+) -> tuple[Asked | None, Nearest]:
+    """What the vector leg brought by its deadline; whatever went wrong is a notice."""
+    try:
+        answer = pending.result(timeout=bench.deadline_s + _GRACE_S) if pending is not None else None
+    except LegTimeout:
+        notices.append(Notice("vector_late", f"meaning search took over {bench.deadline_s:g} s and was left out"))
+    except Exception as error:  # noqa: BLE001 - anybody's model may fail in any way, and keywords still answer
+        hint = error.hint if isinstance(error, RecollectError) else ""
+        notices.append(Notice("vector_failed", f"meaning search failed: {error}", hint))
+    else:
+        if answer is not None:
+            notices += answer[0].notices
+            return answer
+    return None, Nearest(())
+
+
+def _asked(text: str, bench: Bench) -> Asked | None:
+    if bench.question is not None:
+        return bench.question(text)
+    embedder = bench.embedder
+    if embedder is None:
+        return None
+    return Asked(embedder.id, bench.vector_of(text) if bench.vector_of else embedder.embed([text], "query")[0])
 
 
 def path_leg(query: Query, store: Store, limit: int) -> list[Scored]:
@@ -154,7 +179,7 @@ def _candidates(
     asked: Ask,
     *,
     found: dict[str, Sequence[Scored]],
-    vector: Vectors | None,
+    vector: Asked | None,
     nearest: Nearest,
 ) -> list[Candidate]:
     """Every row any leg found, once, with its ranks and with all signals back-filled."""
@@ -162,7 +187,7 @@ def _candidates(
     rows = list(dict.fromkeys(s.row for name in found for s in found[name]))
     chunks = store.chunks(rows)
     fields = store.chunk_terms(rows)
-    cosines = store.cosines(bench.embedder.id, vector, rows) if vector is not None and bench.embedder else {}
+    cosines = store.cosines(vector.model, vector.vector, rows) if vector is not None else {}
     ranks: dict[int, dict[str, LegRank]] = {row: {} for row in rows}
     for name, scored in found.items():
         ordered = sorted((s for s in scored if s.row in chunks), key=lambda s: (-s.score, chunks[s.row].id))

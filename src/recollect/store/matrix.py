@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Rows of the store in ascending order and their unit vectors, as of one generation."""
+    """Rows of the store in ascending order and their unit vectors, as of one stamp of the store."""
 
-    generation: int
+    stamp: tuple[int, int]
     rows: NDArray[np.int64]
     vectors: Vectors
 

@@ -89,4 +89,19 @@ MIGRATIONS = (
     CREATE INDEX edges_end ON edges (end_key);
     DELETE FROM meta WHERE key = 'analysis';
     """,
+    # Generations: which model answers (`meta.model`), counters that tell a search what of its memory is out of date
+    # (a model that fills in must not make the one that answers load its vectors again), and texts a model refused.
+    """
+    ALTER TABLE models ADD COLUMN changed INTEGER NOT NULL DEFAULT 0;
+    INSERT OR IGNORE INTO meta VALUES ('chunks', 0);
+    INSERT OR IGNORE INTO meta SELECT 'model', name FROM models m
+        WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.model = m.id)
+        ORDER BY (SELECT count(*) FROM vectors v WHERE v.model = m.id) DESC LIMIT 1;
+    CREATE TABLE refused (
+        model INTEGER NOT NULL REFERENCES models (id),
+        content_hash TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        PRIMARY KEY (model, content_hash)
+    ) WITHOUT ROWID;
+    """,
 )

@@ -98,10 +98,11 @@ class SqliteStore(HistoryTables):
         self._readers: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._local = threading.local()
         self._matrices: dict[str, Matrix] = {}
-        self._missing: dict[str, tuple[int, list[int]]] = {}
+        self._missing: dict[str, tuple[tuple[int, int], list[int]]] = {}
         self._totals: tuple[int, int, float] | None = None
         self._depth = 0
         self._changed = False
+        self._moved = False
         self._closed = False
         self._reading = 0
         self._quiet = threading.Condition()
@@ -201,11 +202,13 @@ class SqliteStore(HistoryTables):
                 return
             self._db.execute("BEGIN IMMEDIATE")
             self._depth = 1
-            self._changed = False
+            self._changed = self._moved = False
             try:
                 yield
-                if self._changed:
+                if self._changed or self._moved:
                     self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+                if self._moved:
+                    self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'chunks'")
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:
@@ -254,6 +257,15 @@ class SqliteStore(HistoryTables):
         found = self._all("SELECT value FROM meta WHERE key = 'generation'")
         return int(found[0][0])
 
+    def _stamp(self, model: str) -> tuple[int, int]:
+        """Grows when chunks change or vectors of this model do, and not when another model fills in."""
+        found = self._all(
+            "SELECT (SELECT value FROM meta WHERE key = 'chunks'),"
+            " coalesce((SELECT changed FROM models WHERE name = ?), -1)",
+            (model,),
+        )
+        return found[0][0], found[0][1]
+
     def documents(self) -> dict[str, Stored]:
         """What is indexed, by path."""
         rows = self._all("SELECT path, source, size, mtime_ns, synced_ns, digest FROM documents")
@@ -264,7 +276,7 @@ class SqliteStore(HistoryTables):
     ) -> None:
         """Replaces a document; chunks that are as they were keep their row and terms, unless all is made `fresh`."""
         with self.writing():
-            self._changed = True
+            self._moved = True
             number = self._put_document(document, digest, facts)
             rows = self._all("SELECT id, heading, text, row FROM chunks WHERE document = ?", (number,))
             old: dict[tuple[Any, ...], int] = {r[:3]: r[3] for r in rows}
@@ -338,7 +350,7 @@ class SqliteStore(HistoryTables):
             for path in paths:
                 found = self._db.execute("SELECT id FROM documents WHERE path = ?", (path,)).fetchone()
                 if found:
-                    self._changed = True
+                    self._moved = True
                     rows = self._all("SELECT row FROM chunks WHERE document = ?", found)
                     self._drop_rows([r[0] for r in rows])
                     self._db.execute("DELETE FROM documents WHERE id = ?", found)
@@ -408,9 +420,9 @@ class SqliteStore(HistoryTables):
         return self._matrix(model).cosines(vector, rows)
 
     def _matrix(self, model: str) -> Matrix:
-        generation = self.generation
+        stamp = self._stamp(model)
         known = self._matrices.get(model)
-        if known is not None and known.generation == generation:
+        if known is not None and known.stamp == stamp:
             return known
         import numpy as np  # noqa: PLC0415
 
@@ -426,7 +438,7 @@ class SqliteStore(HistoryTables):
                 f"vectors of {model} in {self.path} differ in length", hint="recollect index --force builds it anew"
             )
         vectors = np.frombuffer(b"".join(r[1] for r in rows), dtype="<f4").reshape(len(rows), dim)
-        matrix = Matrix(generation, numbers, vectors.astype(np.float32, copy=False))
+        matrix = Matrix(stamp, numbers, vectors.astype(np.float32, copy=False))
         self._matrices[model] = matrix
         return matrix
 
@@ -509,16 +521,18 @@ class SqliteStore(HistoryTables):
 
     def missing(self, model: str) -> list[int]:
         """One row for every text without a vector of this model, the newest first."""
-        generation = self.generation
+        stamp = self._stamp(model)
         known = self._missing.get(model)
-        if known is None or known[0] != generation:
+        if known is None or known[0] != stamp:
             rows = self._all(
-                "SELECT max(c.row) FROM chunks c LEFT JOIN vectors v ON v.content_hash = c.content_hash"
-                " AND v.model = (SELECT id FROM models WHERE name = ?) WHERE v.vector IS NULL"
+                "SELECT max(c.row) FROM chunks c WHERE NOT EXISTS (SELECT 1 FROM vectors v"
+                " WHERE v.model = (SELECT id FROM models WHERE name = :model) AND v.content_hash = c.content_hash)"
+                " AND NOT EXISTS (SELECT 1 FROM refused r"
+                " WHERE r.model = (SELECT id FROM models WHERE name = :model) AND r.content_hash = c.content_hash)"
                 " GROUP BY c.content_hash ORDER BY 1 DESC",
-                (model,),
+                {"model": model},
             )
-            known = self._missing[model] = (generation, [r[0] for r in rows])
+            known = self._missing[model] = (stamp, [r[0] for r in rows])
         return known[1]
 
     def coverage(self, model: str) -> tuple[int, int]:
@@ -538,8 +552,7 @@ class SqliteStore(HistoryTables):
         with self.writing():
             self._changed = True
             dim = len(next(iter(vectors.values())))
-            self._db.execute("INSERT OR IGNORE INTO models (name, dim) VALUES (?, ?)", (model, dim))
-            number, known = self._db.execute("SELECT id, dim FROM models WHERE name = ?", (model,)).fetchall()[0]
+            number, known = self._model(model, dim)
             if known != dim:
                 raise StoreError(
                     f"{model} gave {dim} dimensions, the index has {known} of it",
@@ -549,6 +562,128 @@ class SqliteStore(HistoryTables):
                 "INSERT OR REPLACE INTO vectors (content_hash, model, vector) VALUES (?, ?, ?)",
                 [(key, number, vector.astype("<f4").tobytes()) for key, vector in vectors.items()],
             )
+
+    def _model(self, name: str, dim: int) -> tuple[int, int]:
+        """The row of a model and its dimensions (0: no vector yet), noted as changed."""
+        self._db.execute("INSERT OR IGNORE INTO models (name, dim) VALUES (?, ?)", (name, dim))
+        self._db.execute("UPDATE models SET dim = ? WHERE name = ? AND dim = 0", (dim, name))
+        self._note(name)
+        rows: list[Any] = self._db.execute("SELECT id, dim FROM models WHERE name = ?", (name,)).fetchall()
+        return rows[0][0], rows[0][1]
+
+    def _note(self, model: str) -> None:
+        """Counts a change of a model's vectors; a model that was pruned and comes back never counts from the start."""
+        self._db.execute(
+            "UPDATE models SET changed ="
+            " 1 + max(changed, (SELECT value FROM meta WHERE key = 'generation')) WHERE name = ?",
+            (model,),
+        )
+
+    def dims(self) -> dict[str, int]:
+        """The dimensions of every model that has been used."""
+        return {r[0]: r[1] for r in self._all("SELECT name, dim FROM models WHERE dim > 0")}
+
+    def refuse(self, model: str, reasons: Mapping[str, str]) -> None:
+        """Remembers texts, by content hash, that a model refused: they are no longer missing."""
+        with self.writing():
+            self._changed = True
+            number, _ = self._model(model, 0)
+            self._db.executemany(
+                "INSERT OR REPLACE INTO refused (model, content_hash, reason) VALUES (?, ?, ?)",
+                [(number, key, reason) for key, reason in reasons.items()],
+            )
+
+    def forgive(self, model: str) -> None:
+        """Forgets what a model refused, so that it is tried again."""
+        with self.writing():
+            self._changed = True
+            self._note(model)
+            self._db.execute("DELETE FROM refused WHERE model = (SELECT id FROM models WHERE name = ?)", (model,))
+
+    def refused(self, model: str) -> list[tuple[str, int, str]]:
+        """Path, first line and reason of every chunk that a model refused."""
+        rows = self._all(
+            "SELECT d.path, c.start_line, r.reason FROM refused r JOIN chunks c ON c.content_hash = r.content_hash"
+            " JOIN documents d ON d.id = c.document WHERE r.model = (SELECT id FROM models WHERE name = ?)"
+            " ORDER BY d.path, c.start_line",
+            (model,),
+        )
+        return [(r[0], r[1], r[2]) for r in rows]
+
+    def idle(self) -> tuple[int, int]:
+        """How many vectors are of text that is in no document now, and their bytes."""
+        rows = self._all(
+            "SELECT count(*), coalesce(sum(m.dim), 0) * 4 FROM vectors v JOIN models m ON m.id = v.model"
+            " WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.content_hash = v.content_hash)"
+        )
+        return rows[0][0], rows[0][1]
+
+    def trim(self, most_bytes: int) -> int:
+        """Drops the oldest vectors of text that is in no document now until they fit, and says how many went."""
+        if self.idle()[1] <= most_bytes:
+            return 0
+        with self.writing():
+            rows = self._all(
+                "SELECT v.row, m.dim * 4 FROM vectors v JOIN models m ON m.id = v.model"
+                " WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.content_hash = v.content_hash) ORDER BY v.row"
+            )
+            excess = sum(size for _, size in rows) - most_bytes
+            gone: list[tuple[int]] = []
+            for row, size in rows:
+                if excess <= 0:
+                    break
+                gone.append((row,))
+                excess -= size
+            self._db.executemany("DELETE FROM vectors WHERE row = ?", gone)
+        return len(gone)
+
+    def prune(self, keep: Iterable[str]) -> int:
+        """Drops vectors of all other models and of text that is in no document now, and gives their room back."""
+        names = sorted(set(keep))
+        others = f"SELECT id FROM models WHERE name NOT IN ({','.join('?' * len(names))})"
+        with self.writing():
+            before = self._one("SELECT count(*) FROM vectors")
+            self._changed = True
+            self._db.execute(f"DELETE FROM vectors WHERE model IN ({others})", names)
+            self._db.execute(
+                "DELETE FROM vectors WHERE NOT EXISTS"
+                " (SELECT 1 FROM chunks c WHERE c.content_hash = vectors.content_hash)"
+            )
+            self._db.execute(f"DELETE FROM refused WHERE model IN ({others})", names)
+            self._db.execute(f"DELETE FROM models WHERE name NOT IN ({','.join('?' * len(names))})", names)
+            gone = int(before) - int(self._one("SELECT count(*) FROM vectors"))
+            self._matrices = {name: m for name, m in self._matrices.items() if name in names}
+        if gone and self._file is not None:
+            with contextlib.suppress(apsw.BusyError, apsw.LockedError, apsw.FullError), self._lock:
+                self._db.execute("VACUUM")  # a reader at work only means that the room is given back another time
+        return gone
+
+    def audit(self) -> list[str]:
+        """What of the index does not agree with the rest of it, a sentence each; reads all of it."""
+        faults: list[str] = []
+        try:
+            self.check()
+        except StoreDamagedError as error:
+            return [str(error)]
+        for sql, sentence in (
+            ("SELECT count(*) FROM chunks WHERE row NOT IN (SELECT rowid FROM terms)", "passages have no keywords"),
+            ("SELECT count(*) FROM terms WHERE rowid NOT IN (SELECT row FROM chunks)", "keyword rows have no passage"),
+            (
+                "SELECT count(*) FROM chunks WHERE document NOT IN (SELECT id FROM documents)",
+                "passages belong to no file",
+            ),
+            ("SELECT count(*) FROM vectors WHERE model NOT IN (SELECT id FROM models)", "vectors belong to no model"),
+        ):
+            count = self._all(sql)[0][0]
+            if count:
+                faults.append(f"{count} {sentence}")
+        if not self.read_only:
+            try:
+                with self.writing():
+                    self._db.execute("INSERT INTO terms (terms) VALUES ('integrity-check')")
+            except StoreDamagedError:
+                faults.append("the keyword table does not agree with itself")
+        return faults
 
     def models(self) -> list[tuple[str, int, int]]:
         """Each model with its dimensions and how many vectors are kept of it."""

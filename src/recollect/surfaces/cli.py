@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import threading
 
 from recollect import __version__
 
@@ -19,7 +21,15 @@ def main() -> None:
         from recollect.surfaces.commands import run  # noqa: PLC0415
     except KeyboardInterrupt:
         sys.exit(130)
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if any(thread.name.startswith(("embed ", "load ")) for thread in threading.enumerate()):
+        # A model that was given up is still at work. Native code must not meet the end of the interpreter, and
+        # nobody should wait for it: everything is written and closed, so leave at once.
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

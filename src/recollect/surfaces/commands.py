@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -232,10 +233,14 @@ def why(memory: Memory, query: str, reference: str, *, as_json: bool, **flags: A
 @cli.command()
 @click.option("--force", is_flag=True, help="Read and cut every file again; vectors of unchanged text are kept.")
 @click.option("--no-embed", is_flag=True, help="Keywords only, for now.")
+@click.option("--prune", is_flag=True, help="Then drop vectors of earlier models and of text that is gone.")
 @_workspace
-def index(memory: Memory, *, force: bool, no_embed: bool, as_json: bool) -> None:
+def index(memory: Memory, *, force: bool, no_embed: bool, prune: bool, as_json: bool) -> None:
     """Bring the index up to the files, with a report of each file passed over."""
-    report = memory.sync(force=force, embed=not no_embed, progress=render.Bar())
+    said = None if as_json else render.estimate
+    report = memory.sync(force=force, embed=not no_embed, progress=render.Bar(), estimate=said)
+    if prune:
+        report = replace(report, pruned=memory.prune())
     if as_json:
         _emit(view.report(report))
         return
@@ -256,10 +261,11 @@ def get(memory: Memory, reference: str, *, as_json: bool) -> None:
 
 
 @cli.command()
+@click.option("--deep", is_flag=True, help="Also ask every model: how fast, how large, and whether it makes sense.")
 @_workspace
-def status(memory: Memory, *, as_json: bool) -> None:
+def status(memory: Memory, *, deep: bool, as_json: bool) -> None:
     """Compare the files with the index, by looking."""
-    found = memory.status()
+    found = memory.status(deep=deep)
     if as_json:
         _emit(view.status(found))
         return
@@ -306,6 +312,25 @@ def demo(folder: str | None) -> None:
     from recollect.surfaces.starter import show  # noqa: PLC0415
 
     show(Path(folder) if folder else None)
+
+
+@cli.command()
+@click.option("--deep", is_flag=True, help="Also read the whole index, and ask models that are not on this machine.")
+@_place_options
+def doctor(
+    workspace: str | None, index_path: str | None, model: str | None, given: Sequence[str], *, deep: bool, as_json: bool
+) -> None:
+    """Look at everything a search needs; for each fault, say what mends it (exits 1 when something fails)."""
+    from recollect.surfaces import doctor as own  # noqa: PLC0415
+
+    root, flags = _place(workspace, index_path, model, given)
+    checks = own.examine(root, flags, os.environ, deep=deep)
+    if as_json:
+        _emit(own.wire(checks))
+    else:
+        own.show(checks)
+    if own.failed(checks):
+        raise click.exceptions.Exit(1)
 
 
 @cli.command(name="eval")

@@ -13,7 +13,7 @@ from recollect.memory import Status
 from recollect.search.explain import Why
 from recollect.settings import Settings
 from recollect.text.words import index_terms, query_terms
-from recollect.types import Found, Notice, SyncReport
+from recollect.types import Estimate, Found, Notice, SyncReport
 
 _WORD = re.compile(r"[^\W_]+(?:[_.\-/:@'][^\W_]+)*")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -98,6 +98,21 @@ def report(one: SyncReport) -> None:
     )
     for skipped in one.skipped:
         click.echo(f"  skipped {one_line(skipped.path)}: {one_line(skipped.reason)}")
+    if one.pruned:
+        click.echo(f"{one.pruned} old vectors dropped")
+
+
+def estimate(one: Estimate) -> None:
+    """What the vectors will take, on stderr: a price before anything is sent, the time once it is known."""
+    amount = f"{one.passages:,} passages to embed with {one_line(one.model)}"
+    if one.seconds is not None:
+        minutes, seconds = divmod(round(one.seconds), 60)
+        click.echo(
+            f"{amount}: about {minutes} min {seconds} s" if minutes else f"{amount}: about {seconds} s", err=True
+        )
+    elif one.usd is not None:
+        cost = f"about ${one.usd:.2f}" if one.usd >= 0.01 else "under $0.01"
+        click.echo(f"{amount}: {one.tokens:,} tokens, {cost}", err=True)
 
 
 def status(one: Status) -> None:
@@ -109,7 +124,16 @@ def status(one: Status) -> None:
         ("files", f"{one.on_disk} on disk, {one.documents} indexed: {state}"),
         ("passages", str(one.chunks)),
         ("model", f"{one.embedder}: {one.embedded} embedded, {one.pending} to go"),
+        ("cache", f"{one.cached} vectors of text that is in no note now ({one.cache_bytes / 1e6:.1f} MB)"),
     ]
+    if one.refused:
+        rows.append(("refused", f"{one.refused} passages (recollect index --force tries them again)"))
+    if one.answering != one.embedder:
+        rows.append(("answering", f"{one.answering}, until the model above has seen every passage"))
+    for level in one.levels:
+        said = f"{level.latency_ms:.0f} ms, {level.dim} dimensions, alike {level.alike:.2f}, unlike {level.unlike:.2f}"
+        fault = f"{level.error} ({level.hint})" if level.hint else level.error
+        rows.append((f"{level.name}", said if level.ok else f"failed: {one_line(fault)}"))
     for name, value in rows:
         click.echo(f"{name:<10} {value}")
     for skipped in one.skipped:

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from recollect import __version__
+from recollect.embed.chain import Probe
 from recollect.memory import Status, Text
 from recollect.search import spec
 from recollect.search.combine import addends
 from recollect.search.explain import Why
 from recollect.search.pipeline import Profile
 from recollect.settings import Settings
-from recollect.types import Candidate, Found, Hit, Notice, Step, SyncReport
+from recollect.types import Candidate, Estimate, Found, Hit, Notice, Step, SyncReport
 
 
 def _number(value: float | None) -> float | None:
@@ -129,6 +130,20 @@ def report(one: SyncReport) -> dict[str, Any]:
         "skipped": [{"path": s.path, "reason": s.reason} for s in one.skipped],
         "notices": [notice(n) for n in one.notices],
         "took_ms": round(one.took_ms, 2),
+        "model": one.model,
+        "estimate": estimate(one.estimate) if one.estimate else None,
+        "pruned": one.pruned,
+    }
+
+
+def estimate(one: Estimate) -> dict[str, Any]:
+    """What embedding was expected to take."""
+    return {
+        "model": one.model,
+        "passages": one.passages,
+        "tokens": one.tokens,
+        "usd": _number(one.usd),
+        "seconds": None if one.seconds is None else round(one.seconds, 1),
     }
 
 
@@ -152,6 +167,25 @@ def status(one: Status) -> dict[str, Any]:
         "models": [{"name": name, "dim": dim, "vectors": count} for name, dim, count in one.models],
         "skipped": [{"path": s.path, "reason": s.reason} for s in one.skipped],
         "notices": [notice(n) for n in one.notices],
+        "answering": one.answering,
+        "refused": one.refused,
+        "cache": {"vectors": one.cached, "bytes": one.cache_bytes},
+        "levels": [probe(p) for p in one.levels],
+    }
+
+
+def probe(one: Probe) -> dict[str, Any]:
+    """What a model said when it was asked."""
+    return {
+        "name": one.name,
+        "model": one.id,
+        "ok": one.ok,
+        "latency_ms": round(one.latency_ms, 1),
+        "dim": one.dim,
+        "alike": _number(one.alike),
+        "unlike": _number(one.unlike),
+        "error": one.error,
+        "hint": one.hint,
     }
 
 

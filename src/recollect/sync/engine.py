@@ -6,22 +6,25 @@ import base64
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from recollect.errors import EmbedderError
-from recollect.ports import Embedder, Linked, Progress, Source, Store
+from recollect.embed.generations import generation_of, note_generation, pin_first
+from recollect.errors import EmbedderError, RejectedError
+from recollect.ports import Embedder, Linked, Progress, Source, Store, Vectors
 from recollect.sync.plan import Plan, plan
 from recollect.text.chunk import ChunkSize, Passage, chunk
 from recollect.text.dates import date_of_path, date_of_value
 from recollect.text.links import edges_of
 from recollect.text.markdown import FrontValue, Parsed, parse
-from recollect.text.words import ANALYSER, clean
-from recollect.types import Chunk, Document, Edge, Facts, Notice, Skipped, SyncReport
+from recollect.text.words import ANALYSER, clean, count_tokens
+from recollect.types import Chunk, Document, Edge, Estimate, Facts, Notice, Skipped, SyncReport
 
 _COMMIT_EVERY_S = 0.25
 _EMBED_BATCH = 64
+FIRST_BATCH = 8
+_SAMPLE = 200
 _ENTRY_FILES = ("memory", "user")
 _TRUE = ("true", "yes", "1", "on")
 _TRUST = ("untrusted", "agent", "system", "owner")
@@ -184,25 +187,89 @@ class Engine:
         deadline: float | None = None,
         batch: int = _EMBED_BATCH,
         progress: Progress = _quiet,
+        estimate: Callable[[Estimate], None] | None = None,
     ) -> SyncReport:
-        """Vectors for texts that have none, newest first, a batch a transaction, until done or `deadline`."""
-        rows = self.store.missing(embedder.id)
-        done = 0
+        """Vectors for texts that have none, newest first, a batch a transaction, until done or `deadline`.
+
+        The first batch is small: it shows whether the model answers and in how many dimensions, and it bears the
+        time of loading it. The first full one is timed for `estimate`, which has heard of the amount before. With a
+        deadline the batches are as large as what is left of the time allows.
+        """
+        generation = generation_of(self.store, embedder.id)
+        rows = self.store.missing(generation)
+        done, position, rate = 0, 0, 0.0
+        guess = self._estimate(generation, rows, embedder) if estimate and len(rows) > batch else None
+        skipped: list[Skipped] = []
         notices: list[Notice] = []
-        for start in range(0, len(rows), batch):
-            if deadline is not None and time.monotonic() > deadline:
+        if guess and estimate:
+            estimate(guess)
+        size = min(batch, FIRST_BATCH) if deadline is None else 1
+        while position < len(rows):
+            begun = time.monotonic()
+            if deadline is not None and begun > deadline:
                 break
-            found = self.store.chunks(rows[start : start + batch])
-            chunks = [found[row] for row in rows[start : start + batch] if row in found]
+            part = rows[position : position + size]
+            found = self.store.chunks(part)
+            chunks = [found[row] for row in part if row in found]
+            position += len(part)
             try:
-                vectors = embedder.embed([embed_text(c) for c in chunks], "document")
+                vectors, refused = _vectors(embedder, chunks)
             except EmbedderError as error:
                 notices.append(Notice("embedder_failed", str(error), error.hint))
                 break
-            self.store.put_vectors(embedder.id, dict(zip((c.content_hash for c in chunks), vectors, strict=True)))
-            done += len(chunks)
-            progress("vectors", done, len(rows))
-        return SyncReport(embedded=done, pending=len(rows) - done, notices=tuple(notices))
+            into = self._keep(embedder.id, generation, vectors, refused)
+            skipped += [Skipped(f"{c.path}:{c.start_line}", f"no vector: {refused[c.content_hash]}")
+                        for c in chunks if c.content_hash in refused]  # fmt: skip
+            done += len(vectors)
+            rate = len(part) / max(time.monotonic() - begun, 1e-6)
+            if guess and estimate and guess.seconds is None and len(part) == batch:
+                guess = replace(guess, model=into, seconds=(len(rows) - position) / rate)
+                estimate(guess)
+            size = batch if deadline is None else max(1, min(batch, int(rate * (deadline - time.monotonic()))))
+            if into != generation or position >= len(rows):
+                # The model is not the size it was, or notes came in meanwhile: look again at what is missing.
+                moved, generation = into != generation, into
+                left = self.store.missing(generation)
+                if moved or set(left) - set(rows):
+                    rows, position = left, 0
+            progress("vectors", done, done + len(rows) - position)
+        pending = len(self.store.missing(generation))
+        return SyncReport(
+            embedded=done, pending=pending, skipped=tuple(skipped), notices=tuple(notices), model=generation,
+            estimate=guess,
+        )  # fmt: skip
+
+    def _keep(self, model: str, generation: str, vectors: Mapping[str, Vectors], refused: Mapping[str, str]) -> str:
+        """Stores what a batch brought in one transaction, and says under which generation."""
+        with self.store.writing():
+            if vectors:
+                generation = note_generation(self.store, model, len(next(iter(vectors.values()))))
+                self.store.put_vectors(generation, vectors)
+                pin_first(self.store, generation)
+            if refused:
+                self.store.refuse(generation, refused)
+        return generation
+
+    def _estimate(self, generation: str, rows: Sequence[int], embedder: Embedder) -> Estimate:
+        """Tokens by a sample of the texts."""
+        sample = rows[:: max(1, len(rows) // _SAMPLE)]
+        chunks = self.store.chunks(sample).values()
+        mean = sum(count_tokens(embed_text(c)) for c in chunks) / max(1, len(chunks))
+        tokens = round(mean * len(rows))
+        price: float | None = getattr(embedder, "usd_per_million", None)
+        return Estimate(generation, len(rows), tokens, None if price is None else tokens * price / 1e6)
+
+
+def _vectors(embedder: Embedder, chunks: Sequence[Chunk]) -> tuple[dict[str, Vectors], dict[str, str]]:
+    """Rows by content hash, and the reason for every text that was refused."""
+    if not chunks:
+        return {}, {}
+    try:
+        rows = embedder.embed([embed_text(c) for c in chunks], "document")
+    except RejectedError as error:
+        kept = {chunks[i].content_hash: row for i, row in error.rows.items()}
+        return kept, {chunks[i].content_hash: reason for i, reason in error.reasons.items()}
+    return {c.content_hash: row for c, row in zip(chunks, rows, strict=True)}, {}
 
 
 def _digest(text: str) -> str:

@@ -1,0 +1,82 @@
+"""Models that fail as real ones do: dead, hanging, flapping, refusing, resized. Small, and made for tests."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+
+from recollect.embed.hashed import HashedEmbedder
+from recollect.errors import EmbedderError, RejectedError
+from recollect.ports import Role, Vectors
+
+
+class Named(HashedEmbedder):
+    """A sound model under a name of its own, that counts what it was asked for."""
+
+    def __init__(self, name: str = "named", dim: int = 64) -> None:
+        super().__init__(dim)
+        self.id = name
+        self.calls: list[tuple[Role, int]] = []
+
+    def embed(self, texts: Sequence[str], role: Role) -> Vectors:
+        self.calls.append((role, len(texts)))
+        return super().embed(texts, role)
+
+    @property
+    def documents(self) -> int:
+        return sum(count for role, count in self.calls if role == "document")
+
+
+class Flapping(Named):
+    """Dead while `dead`, and a sound model otherwise."""
+
+    def __init__(self, name: str = "flapping", dim: int = 64, *, dead: bool = False) -> None:
+        super().__init__(name, dim)
+        self.dead = dead
+
+    def embed(self, texts: Sequence[str], role: Role) -> Vectors:
+        rows = super().embed(texts, role)
+        if self.dead:
+            raise EmbedderError("connection refused", hint="start the server")
+        return rows
+
+
+class Hanging(Named):
+    """Answers nothing until it is let go."""
+
+    def __init__(self, name: str = "hanging", dim: int = 64) -> None:
+        super().__init__(name, dim)
+        self.go = threading.Event()
+
+    def embed(self, texts: Sequence[str], role: Role) -> Vectors:
+        rows = super().embed(texts, role)
+        assert self.go.wait(30)
+        return rows
+
+
+class Refusing(Named):
+    """Refuses texts with a word in them, for good, and gives the rows of all others."""
+
+    def __init__(self, word: str, name: str = "refusing", dim: int = 64) -> None:
+        super().__init__(name, dim)
+        self.word = word
+
+    def embed(self, texts: Sequence[str], role: Role) -> Vectors:
+        rows = super().embed(texts, role)
+        bad = {i: f"the word {self.word} is not allowed" for i, text in enumerate(texts) if self.word in text}
+        if bad:
+            raise RejectedError("refused", reasons=bad, rows={i: r for i, r in enumerate(rows) if i not in bad})
+        return rows
+
+
+class Mad(Named):
+    """Gives vectors without any sense: what means the same is far apart."""
+
+    def embed(self, texts: Sequence[str], role: Role) -> Vectors:
+        super().embed(texts, role)
+        rows = np.eye(self.dim, dtype=np.float32)[: len(texts)]
+        if len(texts) > 2:
+            rows[2] = rows[0]
+        return rows

@@ -1,0 +1,248 @@
+"""A call ends by its deadline, and a model that failed is left alone until a probe comes back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from recollect.embed.breaker import MOST_PAUSE_S, Breaker, Guarded
+from recollect.embed.hashed import HashedEmbedder
+from recollect.errors import EmbedderError, RejectedError
+from recollect.ports import Role, Vectors
+from tests.embed.models import Flapping, Hanging, Named, Refusing
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def guarded(model: Named, clock: Clock, *, deadline_s: float = 0.05) -> Guarded:
+    return Guarded(model, deadline_s=deadline_s, breaker=Breaker(pause_s=5.0, clock=clock))
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Waits for another thread, which has no reason to take long."""
+    event = threading.Event()
+    for _ in range(2000):
+        if true():
+            return
+        event.wait(0.005)
+    raise AssertionError("it never came about")
+
+
+def test_a_sound_model_gives_its_rows(clock: Clock) -> None:
+    model = Named()
+    found = guarded(model, clock, deadline_s=30).embed(["a", "b"], "document")
+    assert np.array_equal(found, HashedEmbedder(64).embed(["a", "b"], "document"))
+
+
+def test_a_dead_model_is_asked_once_and_then_left_alone_for_a_pause(clock: Clock) -> None:
+    model = Flapping(dead=True)
+    one = guarded(model, clock, deadline_s=30)
+    with pytest.raises(EmbedderError, match="connection refused") as caught:
+        one.embed(["x"], "query")
+    assert caught.value.hint == "start the server"
+    for _ in range(5):
+        with pytest.raises(EmbedderError, match=r"connection refused; it is asked again in 5 s") as caught:
+            one.embed(["x"], "query")
+        assert caught.value.hint == "start the server"
+    assert len(model.calls) == 1
+
+
+def test_after_the_pause_a_probe_that_succeeds_lets_calls_through(clock: Clock) -> None:
+    model = Flapping(dead=True)
+    one = guarded(model, clock, deadline_s=30)
+    with pytest.raises(EmbedderError):
+        one.embed(["x"], "query")
+    model.dead = False
+    clock.now += 5.1
+    assert one.embed(["x"], "query").shape == (1, 64)
+    assert one.embed(["x"], "query").shape == (1, 64)
+    assert (one.breaker.left_s, one.breaker.error) == (0.0, None)
+
+
+def test_each_failed_probe_doubles_the_pause_up_to_a_limit(clock: Clock) -> None:
+    one = guarded(Flapping(dead=True), clock, deadline_s=30)
+    pauses = []
+    for _ in range(10):
+        with pytest.raises(EmbedderError):
+            one.embed(["x"], "query")
+        pauses.append(one.breaker.left_s)
+        clock.now += one.breaker.left_s + 0.1
+    assert pauses[:4] == [5.0, 10.0, 20.0, 40.0]
+    assert pauses[-1] == MOST_PAUSE_S
+
+
+def test_a_hanging_model_costs_its_deadline_once(clock: Clock) -> None:
+    model = Hanging()
+    one = guarded(model, clock)
+    try:
+        with pytest.raises(EmbedderError, match=r"hanging did not answer within 0\.05 s"):
+            one.embed(["x"], "query")
+        begun = time.perf_counter()
+        with pytest.raises(EmbedderError, match="asked again"):
+            one.embed(["x"], "query")
+        assert time.perf_counter() - begun < 0.04
+        assert len(model.calls) == 1
+    finally:
+        model.go.set()
+
+
+def test_a_probe_that_is_slow_is_not_waited_for_but_closes_the_breaker_when_it_comes(clock: Clock) -> None:
+    model = Hanging()
+    one = guarded(model, clock)
+    with pytest.raises(EmbedderError):
+        one.embed(["x"], "query")
+    clock.now += 5.1
+    one.deadline_s = 30.0
+    with pytest.raises(EmbedderError, match="asked again"):
+        one.embed(["x"], "query")  # the probe
+    with pytest.raises(EmbedderError, match="asked again"):
+        one.embed(["x"], "query")
+    assert len(model.calls) == 2, "one probe at a time"
+    model.go.set()
+    until(lambda: one.breaker.error is None)
+    assert one.embed(["x"], "query").shape == (1, 64)
+
+
+def test_a_probe_that_never_comes_back_is_one_more_failure(clock: Clock) -> None:
+    model = Hanging()
+    one = guarded(model, clock, deadline_s=0.02)
+    try:
+        with pytest.raises(EmbedderError):
+            one.embed(["x"], "query")
+        clock.now += 5.1
+        with pytest.raises(EmbedderError):
+            one.embed(["x"], "query")
+        clock.now += 1.0
+        with pytest.raises(EmbedderError):
+            one.embed(["x"], "query")
+        assert one.breaker.left_s == pytest.approx(10.0)
+    finally:
+        model.go.set()
+
+
+def test_a_model_that_answers_after_it_was_given_up_does_not_count_as_well(clock: Clock) -> None:
+    model = Hanging()
+    one = guarded(model, clock)
+    with pytest.raises(EmbedderError):
+        one.embed(["x"], "query")
+    clock.now += 1.0
+    model.go.set()
+    until(lambda: not any(t.name == "embed hanging" for t in threading.enumerate()))
+    assert one.breaker.left_s == pytest.approx(4.0), "too late is no answer, and no second failure either"
+
+
+def test_asked_anyway_a_resting_model_is_asked(clock: Clock) -> None:
+    model = Flapping(dead=True)
+    one = guarded(model, clock, deadline_s=30)
+    with pytest.raises(EmbedderError):
+        one.embed(["x"], "query")
+    model.dead = False
+    assert one.within(30, anyway=True).embed(["x"], "document").shape == (1, 64)
+    assert one.embed(["x"], "query").shape == (1, 64)
+
+
+def test_a_refused_text_is_no_failure_of_the_model(clock: Clock) -> None:
+    one = guarded(Refusing("bad"), clock, deadline_s=30)
+    with pytest.raises(RejectedError):
+        one.embed(["bad", "good"], "document")
+    assert one.embed(["good"], "query").shape == (1, 64)
+
+
+class Wrong(HashedEmbedder):
+    def __init__(self, rows: Vectors | Exception) -> None:
+        super().__init__(4)
+        self.rows = rows
+
+    def embed(self, texts: Sequence[str], role: Role) -> Vectors:
+        if isinstance(self.rows, Exception):
+            raise self.rows
+        return self.rows
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (np.ones((3, 4), dtype=np.float32), "for 2 texts"),
+        (np.ones(4, dtype=np.float32), "for 2 texts"),
+        (np.ones((2, 0), dtype=np.float32), "for 2 texts"),
+        (np.full((2, 4), np.nan, dtype=np.float32), "no number"),
+        (RuntimeError("out of memory"), "out of memory"),
+        (RuntimeError(), "RuntimeError"),
+    ],
+)
+def test_whatever_a_model_does_wrong_is_one_kind_of_error(rows: Vectors | Exception, words: str) -> None:
+    with pytest.raises(EmbedderError, match=words) as caught:
+        Guarded(Wrong(rows), deadline_s=30).embed(["a", "b"], "document")
+    assert caught.value.hint
+
+
+def test_a_deadline_meant_for_a_few_texts_grows_with_the_batch() -> None:
+    seen: list[float] = []
+
+    class Patient(HashedEmbedder):
+        def embed(self, texts: Sequence[str], role: Role, *, deadline_s: float = 0.0) -> Vectors:
+            seen.append(deadline_s)
+            return super().embed(texts, role)
+
+    limited = Guarded(Patient()).within(10.0, per=8)
+    for count in (1, 8, 64):
+        limited.embed(["x"] * count, "document")
+    assert seen == [10.0, 10.0, 80.0], "and a model that knows of deadlines is told"
+
+
+def test_close_ends_every_wait_and_refuses_new_calls() -> None:
+    model = Hanging()
+    one = Guarded(model, deadline_s=30)
+    errors: list[str] = []
+
+    def ask() -> None:
+        try:
+            one.embed(["x"], "query")
+        except EmbedderError as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    until(lambda: bool(model.calls))
+    one.close()
+    thread.join(5)
+    with pytest.raises(EmbedderError, match="closed"):
+        one.embed(["x"], "query")
+    assert errors == ["the memory is closed"]
+    model.go.set()
+
+
+def test_what_another_process_learnt_holds_and_the_first_probe_is_waited_for(clock: Clock) -> None:
+    told: list[tuple[int, float]] = []
+    model = Flapping()
+    breaker = Breaker(clock=clock, before=(2, 7.0), told=lambda n, s: told.append((n, s)))
+    one = Guarded(model, deadline_s=30, breaker=breaker)
+    with pytest.raises(EmbedderError, match="flapping did not answer a moment ago; it is asked again in 7 s"):
+        one.embed(["x"], "query")
+    assert (model.calls, told) == ([], [])
+    clock.now += 7.1
+    model.dead = True
+    with pytest.raises(EmbedderError, match="connection refused"):
+        one.embed(["x"], "query")
+    assert told == [(3, 20.0)]
+    clock.now += 20.1
+    model.dead = False
+    one.embed(["x"], "query")
+    assert told[-1] == (0, 0.0)

@@ -1,0 +1,133 @@
+"""A switch of models, killed in the middle any number of times, while searches go on: none fails, none is empty."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import Memory
+from recollect.types import Found
+
+OLD, NEW = "hashed@256", "hashed@512"
+COMMAND = [sys.executable, "-m", "recollect.surfaces.cli"]
+
+
+def make_notes(root: Path, chunks: int) -> None:
+    """So many passages, ten a note."""
+    chance = random.Random(11)  # noqa: S311 - the same notes in every run
+    words = [f"word{n}" for n in range(900)]
+    folder = root / "memory"
+    folder.mkdir(parents=True)
+    for n in range(chunks // 10):
+        parts = [f"## Topic {n}-{k}\n\n{' '.join(chance.choices(words, k=40))}.\n\n" for k in range(10)]
+        (folder / f"note-{n}.md").write_text("".join(parts))
+
+
+def start(root: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([*COMMAND, "index", "--model", NEW, "--json", "-w", str(root)], stdout=subprocess.PIPE)
+
+
+def vectors(memory: Memory, model: str) -> int:
+    return memory.store.coverage(model)[0]
+
+
+class Watcher(threading.Thread):
+    """Searches all the time until it is told to stop, and keeps what it was told."""
+
+    def __init__(self, memory: Memory, seed: int) -> None:
+        super().__init__()
+        self.memory, self.chance, self.stop = memory, random.Random(seed), threading.Event()  # noqa: S311
+        self.found: list[Found] = []
+        self.errors: list[BaseException] = []
+
+    def run(self) -> None:
+        while not self.stop.is_set():
+            words = " ".join(f"word{self.chance.randrange(900)}" for _ in range(3))
+            try:
+                self.found.append(self.memory.search(words, min_score=0.0))
+            except BaseException as error:  # noqa: BLE001 - none may fail, whatever it is
+                self.errors.append(error)
+
+
+@contextmanager
+def searching(root: Path, threads: int = 2) -> Iterator[tuple[Memory, list[Watcher]]]:
+    """A process of its own would be another Memory on the same file, which is what this is."""
+    with Memory.open(root, embed__model=NEW) as memory:
+        watchers = [Watcher(memory, seed) for seed in range(threads)]
+        for watcher in watchers:
+            watcher.start()
+        try:
+            yield memory, watchers
+        finally:
+            for watcher in watchers:
+                watcher.stop.set()
+            for watcher in watchers:
+                watcher.join(30)
+
+
+def other_process(root: Path) -> dict[str, Any]:
+    done = subprocess.run(
+        [*COMMAND, "search", "word1 word2 word3", "--model", NEW, "--json", "-w", str(root)],
+        capture_output=True,
+        check=True,
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def switch(root: Path, chunks: int, *, kills: int) -> None:
+    make_notes(root, chunks)
+    with Memory.open(root, embed__model="hashed") as memory:
+        assert memory.sync().embedded == chunks
+    killed_at: list[int] = []
+    with searching(root) as (memory, watchers):
+        for n in range(kills):
+            wanted = chunks * (n + 1) // (kills + 2)
+            process = start(root)
+            while vectors(memory, NEW) < wanted:
+                with suppress(subprocess.TimeoutExpired):
+                    assert process.wait(timeout=0.05) is None, "killed in the middle, not at the end"
+            process.kill()  # SIGKILL: no last word
+            process.communicate()
+            killed_at.append(vectors(memory, NEW))
+            assert killed_at[-1] < chunks, "killed in the middle"
+            assert other_process(root)["embedder"] == OLD
+        last = start(root)
+        out, _ = last.communicate(timeout=120)
+        assert last.returncode == 0
+        report = json.loads(out)
+        seen = [len(w.found) for w in watchers]
+        while any(len(w.found) < n + 3 and w.is_alive() for w, n in zip(watchers, seen, strict=True)):
+            watchers[0].stop.wait(0.05)
+    assert report["embedded"] == chunks - killed_at[-1], "it went on where it was killed"
+    assert (report["pending"], [n["code"] for n in report["notices"]]) == (0, ["model_switched"])
+    assert other_process(root)["embedder"] == NEW
+    for watcher in watchers:
+        assert watcher.errors == []
+        assert all(f.hits for f in watcher.found), "none is empty"
+        assert {f.mode for f in watcher.found} == {"hybrid"}, "meaning took part all the time"
+        models = [f.embedder for f in watcher.found]
+        flips = sum(a != b for a, b in itertools.pairwise(models))
+        assert (models[0], models[-1], flips) == (OLD, NEW, 1), "one moment divides the old from the new"
+    with Memory.open(root, embed__model=NEW) as memory:
+        assert vectors(memory, OLD) == chunks, "the old ones are kept"
+
+
+def test_a_switch_that_is_killed(tmp_path: Path) -> None:
+    switch(tmp_path, 500, kills=1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_a_switch_of_5000_passages_that_is_killed_five_times(tmp_path: Path) -> None:
+    switch(tmp_path, 5000, kills=5)
