@@ -91,7 +91,7 @@ def test_a_workspace_file_may_not_choose_who_reads_the_notes(root: Path, env: di
 
 
 def test_no_setting_holds_the_key_of_a_reranker(root: Path, env: dict[str, str]) -> None:
-    assert not [key for key, *_ in Settings().items() if key.endswith("key")]
+    assert not [key for key, *_ in Settings().items() if key.startswith("search.") and key.endswith("key")]
     user(env, '[search]\nrerank_key = "secret"')
     with pytest.raises(SettingsError, match="no setting is called"):
         load(root, env=env)
@@ -260,3 +260,91 @@ def test_a_workspace_file_may_name_models_that_come_with_the_installation(root: 
 def test_the_chain_of_a_variable_stands_between_commas(root: Path, env: dict[str, str]) -> None:
     env["RECOLLECT_EMBED_CHAIN"] = "local, openai,gemini"
     assert load(root, env=env).embed.chain == ("local", "openai", "gemini")
+
+
+PRIVATE = {
+    "embed.url": '"https://evil.example/v1"',
+    "embed.headers": '["X: y"]',
+    "embed.dim": "8",
+    "embed.key": '"k"',
+    "embed.timeout_s": "1.0",
+    "embed.max_tokens_per_request": "9000",
+    "embed.parallel": "9",
+    "embed.batch": "true",
+    "multimodal.paths": '["photos"]',
+    "multimodal.max_bytes": "9",
+}
+
+
+@pytest.mark.parametrize("key", PRIVATE)
+def test_a_workspace_file_may_not_change_what_a_remote_model_gets(root: Path, env: dict[str, str], key: str) -> None:
+    section, _, name = key.partition(".")
+    own(root, f"[{section}]\n{name} = {PRIVATE[key]}")
+    with pytest.raises(SettingsError, match=rf"may not set {key}") as caught:
+        load(root, env=env)
+    assert env_name(key) in caught.value.hint
+
+
+@pytest.mark.parametrize("model", ["openai", "gemini/gemini-embedding-2", "http/x", "Ollama", " voyage"])
+def test_a_workspace_file_may_not_choose_a_model_that_sends_notes_elsewhere(
+    root: Path, env: dict[str, str], model: str
+) -> None:
+    own(root, f'[embed]\nmodel = "{model}"')
+    with pytest.raises(
+        SettingsError, match=r"may not set embed\.model to .* would send your notes elsewhere"
+    ) as caught:
+        load(root, env=env)
+    assert "RECOLLECT_EMBED_MODEL" in caught.value.hint
+    (root / "recollect.toml").unlink()
+    user(env, f'[embed]\nmodel = "{model}"')
+    assert load(root, env=env).embed.model == model
+
+
+@pytest.mark.parametrize("model", ["none", "hashed", "bge-small-en-v1.5"])
+def test_a_workspace_file_may_choose_a_local_model(root: Path, env: dict[str, str], model: str) -> None:
+    own(root, f'[embed]\nmodel = "{model}"')
+    assert load(root, env=env).embed.model == model
+
+
+def test_secrets_are_read_and_never_shown(root: Path, env: dict[str, str]) -> None:
+    user(env, '[embed]\nkey = "hush-hush"\nheaders = ["X-Key: hush-hush", "X-Other:hush-hush"]')
+    settings = load(root, env=env)
+    assert settings.embed.key == "hush-hush"
+    assert settings.embed.headers == ("X-Key: hush-hush", "X-Other:hush-hush")
+    shown = {key: value for key, value, *_ in settings.items()}
+    assert shown["embed.key"] == "(hidden)"
+    assert shown["embed.headers"] == ("X-Key: (hidden)", "X-Other: (hidden)")
+    assert "hush" not in repr(settings)
+    assert {key: value for key, value, *_ in Settings().items()}["embed.key"] == ""
+
+
+@pytest.mark.parametrize("text", ["key = 12345678", "headers = [12345678]", 'headers = ["12345678"]'])
+def test_a_secret_of_the_wrong_kind_is_refused_without_being_shown(root: Path, env: dict[str, str], text: str) -> None:
+    user(env, f"[embed]\n{text}")
+    with pytest.raises(SettingsError) as caught:
+        load(root, env=env)
+    assert "12345678" not in str(caught.value) + caught.value.hint
+
+
+def test_headers_of_a_variable_stand_between_semicolons(root: Path, env: dict[str, str]) -> None:
+    env["RECOLLECT_EMBED_HEADERS"] = "Accept: a, b; X-Team: notes"
+    assert load(root, env=env).embed.headers == ("Accept: a, b", "X-Team: notes")
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"embed.dim": -1}, "at least 1, or 0"),
+        ({"embed.timeout_s": 0}, "more than 0"),
+        ({"embed.timeout_s": float("nan")}, "more than 0"),
+        ({"embed.parallel": 0}, "from 1 to 64"),
+        ({"embed.parallel": 65}, "from 1 to 64"),
+        ({"embed.max_tokens_per_request": 10}, "at least 100"),
+    ],
+)
+def test_values_for_remote_models_that_make_no_sense_are_refused(
+    root: Path, env: dict[str, str], flags: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(root, env=env, flags=flags)
+    assert words in caught.value.hint

@@ -10,6 +10,7 @@ RecollectError
 │   ├── StoreDamagedError the file is not a sound index
 │   └── StoreVersionError written by a newer version
 └── EmbedderError     a model cannot be loaded or does not answer
+    ├── QuotaError        the provider's quota is used up; asking again is pointless for now
     └── RejectedError     the provider refuses some of the texts; the rows of all others are inside
 """
 
@@ -61,6 +62,10 @@ class StoreVersionError(StoreError):
 
 class EmbedderError(RecollectError):
     """The embedding model cannot be loaded or does not answer."""
+
+
+class QuotaError(EmbedderError):
+    """The provider's quota or credit is used up; asking again soon is pointless."""
 
 
 class RejectedError(EmbedderError):

@@ -106,11 +106,13 @@ class Memory:
         notices: tuple[Notice, ...] = (),
         *,
         embedder: Embedder | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self.root = root
         self.settings = settings
         self.store = store
         self._notices = notices
+        self._env = os.environ if env is None else env
         self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="recollect")
         own = settings.embed
         names = (own.model,) if own.model != "auto" else own.chain or ("auto",)
@@ -148,7 +150,7 @@ class Memory:
         settings = settings or settings_.load(root, env=env, flags=dotted)
         where, notices = index_path(root, settings, env)
         store, more = open_store(where)
-        return cls(root, settings, store, (*notices, *more), embedder=embedder)
+        return cls(root, settings, store, (*notices, *more), embedder=embedder, env=env)
 
     def __enter__(self) -> Self:
         return self
@@ -166,7 +168,8 @@ class Memory:
         self.store.close()
 
     def _load_model(self, name: str) -> Embedder | None:
-        return registry.embedder(name, threads=self.settings.embed.threads)
+        own = self.settings.embed
+        return registry.embedder(name, threads=own.threads, settings=own, env=self._env)
 
     @property
     def embedder(self) -> Embedder | None:
@@ -445,7 +448,7 @@ class Memory:
         stage = None
         if own.rerank != "none":
             if self._reranker is None:
-                key = os.environ.get("RECOLLECT_RERANK_KEY", "")
+                key = self._env.get("RECOLLECT_RERANK_KEY", "")
                 self._reranker = registry.reranker(own, key=key, threads=self.settings.embed.threads)
             if self._reranker is not None:
                 stage = Rerank(

@@ -21,10 +21,13 @@ SAFE_MODELS = (
     "auto", "local", "none", "hashed", "bge-small-en-v1.5", "granite-embedding-30m-english", "all-MiniLM-L6-v2",
 )  # fmt: skip
 ORIGINS = ("owner", "agent", "untrusted", "system")
+REMOTE_PROVIDERS = ("openai", "gemini", "voyage", "mistral", "cohere", "jina", "ollama", "lmstudio", "http")
+"""Model names that begin with one of these send notes elsewhere, so a workspace file may not choose them."""
 
 
-def _setting(default: Any, doc: str, *, private: bool = False) -> Any:
-    return field(default=default, metadata={"doc": doc, "private": private})
+def _setting(default: Any, doc: str, *, private: bool = False, secret: bool = False) -> Any:
+    metadata = {"doc": doc, "private": private or secret, "secret": secret}
+    return field(default=default, metadata=metadata, repr=not secret)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,8 @@ class EmbedSettings:
     """Which model gives vectors."""
 
     model: str = _setting(
-        "auto", "auto, a packaged model by name, the path of a local one, fastembed/NAME, hashed, or none"
+        "auto",
+        "auto, a packaged model by name, the path of a local one, fastembed/NAME, provider/model, hashed, or none",
     )
     budget_s: float = _setting(2.0, "how long a search may spend on vectors for notes that have none yet")
     threads: int = _setting(0, "threads of a local model; 0: as many as there are cores")
@@ -57,6 +61,18 @@ class EmbedSettings:
     deadline_s: float = _setting(3.0, "how long a question may wait for its vector; after that keywords answer")
     trial_s: float = _setting(30.0, "how long a model's first batch of a sync may take before the chain goes on")
     cache_mb: float = _setting(256.0, "most room for vectors of text that is in no note now; the oldest go first")
+    url: str = _setting("", "base address of a remote model; empty: the provider's own", private=True)
+    headers: tuple[str, ...] = _setting((), 'further headers of its requests, such as ["X-Team: notes"]', secret=True)
+    dim: int = _setting(0, "numbers in a vector, for models that can shorten them; 0: all", private=True)
+    key: str = _setting("", "key of the provider that embed.model names; its own variable comes first", secret=True)
+    timeout_s: float = _setting(30.0, "longest wait for one answer of a remote model", private=True)
+    max_tokens_per_request: int = _setting(8000, "most tokens in one request to a remote model", private=True)
+    parallel: int = _setting(4, "requests to a remote model at once", private=True)
+    batch: bool = _setting(
+        False,  # noqa: FBT003
+        "let OpenAI, Gemini and Voyage embed a first index overnight, for less money",
+        private=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +98,14 @@ class SearchSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MultimodalSettings:
+    """Images and sound, through a model that can see and hear."""
+
+    paths: tuple[str, ...] = _setting((), "files, folders and globs with images and sound to index", private=True)
+    max_bytes: int = _setting(10_000_000, "larger ones are skipped", private=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings; see `recollect config`."""
 
@@ -93,12 +117,31 @@ class Settings:
     chunk: ChunkSettings = ChunkSettings()
     embed: EmbedSettings = EmbedSettings()
     search: SearchSettings = SearchSettings()
+    multimodal: MultimodalSettings = MultimodalSettings()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def items(self) -> Iterator[tuple[str, Any, str, str]]:
-        """Every setting as (key, value, origin, what it is for)."""
+        """Every setting as (key, value, origin, what it is for); secrets only by whether they are set."""
         for key, one in _known().items():
-            yield key, _get(self, key), self.origins.get(key, "default"), one.metadata["doc"]
+            value = _get(self, key)
+            yield (
+                key,
+                _masked(value) if one.metadata["secret"] else value,
+                self.origins.get(key, "default"),
+                one.metadata["doc"],
+            )
+
+
+def is_remote(model: str) -> bool:
+    """Whether a model name is one that sends text to another program or machine."""
+    return model.strip().casefold().partition("/")[0] in REMOTE_PROVIDERS
+
+
+def _masked(value: Any) -> Any:
+    """A secret as it may be shown: whether there is one, and the names of headers."""
+    if isinstance(value, tuple):
+        return tuple(f"{header.partition(':')[0]}: (hidden)" for header in value)
+    return "(hidden)" if value else ""
 
 
 def _known() -> dict[str, Any]:
@@ -246,7 +289,7 @@ def _as(default: Any, value: Any, key: str, origin: str) -> Any:
     kind = type(default)
     try:
         if kind is tuple:
-            mark = os.pathsep if "paths" in key else ";" if "stages" in key else ","
+            mark = os.pathsep if "paths" in key else ";" if "stages" in key or "headers" in key else ","
             parts = value.split(mark) if isinstance(value, str) else value
             if not all(isinstance(p, str) for p in parts):
                 raise TypeError
@@ -273,7 +316,8 @@ def _as(default: Any, value: Any, key: str, origin: str) -> Any:
             bool: "true or false",
         }
         hint = f"{key} is: {_known()[key].metadata['doc']}"
-        raise SettingsError(f"{origin}: {key} must be {wanted[kind]}, not {value!r}", hint=hint) from None
+        shown = "(hidden)" if _known()[key].metadata["secret"] else repr(value)
+        raise SettingsError(f"{origin}: {key} must be {wanted[kind]}, not {shown}", hint=hint) from None
 
 
 def _check(settings: Settings) -> None:
@@ -290,25 +334,38 @@ def _check(settings: Settings) -> None:
             f"extra_origin is {settings.extra_origin!r}", hint=f"it must be one of {', '.join(ORIGINS)}"
         )
     own = settings.search
-    for name, fits, wanted in (
+    _demand(
+        "search",
+        own,
         ("limit", own.limit >= 1, "at least 1"),
         ("pool", own.pool >= 0, "at least 1, or 0 for what the profile says"),
         ("rerank", own.rerank in ("none", "local", "http"), "none, local or http"),
         ("rerank_shape", own.rerank_shape in ("jina", "tei"), "jina or tei"),
         ("rerank_depth", own.rerank_depth >= 1, "at least 1"),
         ("rerank_weight", 0.0 <= own.rerank_weight <= 1.0, "from 0 to 1"),
-    ):
-        if not fits:
-            raise SettingsError(f"search.{name} is {getattr(own, name)!r}", hint=f"it must be {wanted}")
-    embed = settings.embed
-    for name, fits, wanted in (
-        ("deadline_s", embed.deadline_s > 0, "above 0"),
-        ("trial_s", embed.trial_s > 0, "above 0"),
-        ("cache_mb", embed.cache_mb >= 0, "at least 0"),
-    ):
-        if not fits:
-            raise SettingsError(f"embed.{name} is {getattr(embed, name)!r}", hint=f"it must be {wanted}")
+    )
     if own.rerank == "http" and not own.rerank_url:
         raise SettingsError(
             "search.rerank is http, but search.rerank_url is empty", hint="set the address of the reranker"
         )
+    given = settings.embed
+    _demand(
+        "embed",
+        given,
+        ("deadline_s", given.deadline_s > 0, "above 0"),
+        ("trial_s", given.trial_s > 0, "above 0"),
+        ("cache_mb", given.cache_mb >= 0, "at least 0"),
+        ("dim", given.dim >= 0, "at least 1, or 0 for all that the model gives"),
+        ("timeout_s", given.timeout_s > 0, "more than 0"),
+        ("max_tokens_per_request", given.max_tokens_per_request >= 100, "at least 100"),
+        ("parallel", 1 <= given.parallel <= 64, "from 1 to 64"),
+        ("headers", all(":" in header for header in given.headers), 'written as "Name: value"'),
+    )
+
+
+def _demand(section: str, own: Any, *demands: tuple[str, bool, str]) -> None:
+    """Refuses the first value that does not fit, without showing it where it is secret."""
+    for name, fits, wanted in demands:
+        if not fits:
+            shown = "(hidden)" if _known()[f"{section}.{name}"].metadata["secret"] else repr(getattr(own, name))
+            raise SettingsError(f"{section}.{name} is {shown}", hint=f"it must be {wanted}")

@@ -268,3 +268,16 @@ class SyncReport:
     model: str = ""
     estimate: Estimate | None = None
     pruned: int = 0
+
+
+class Media(str):
+    """A label that carries its file: a model that can see or hear takes the file too, all others read the label."""
+
+    location: str
+    mime: str
+
+    def __new__(cls, label: str, *, location: str, mime: str) -> Media:
+        """The label, with where its file is and what kind of file that is."""
+        made = super().__new__(cls, label)
+        made.location, made.mime = location, mime
+        return made

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.text.chunk import ChunkSize, Passage, chunk
+from recollect.text.chunk import ChunkSize, Passage, chunk, pieces
 from recollect.text.markdown import Parsed, parse
 from recollect.text.words import count_tokens
 from recollect.types import BlockKind
@@ -233,3 +233,16 @@ def test_nothing_makes_nothing(text: str) -> None:
 @pytest.mark.parametrize("unit", ["x", "🇩🇪", "漢", "word ", "a. ", "- \n"])
 def test_a_huge_text_takes_no_time_worth_naming(unit: str) -> None:
     assert chunk(parse(unit * (100_000 // len(unit))))
+
+
+@given(TEXTS, st.integers(8, 100))
+def test_pieces_join_to_the_text_and_are_small_enough(text: str, most: int) -> None:
+    parts = pieces(text, most)
+    assert "".join(parts) == text
+    assert all(count_tokens(part) <= most for part in parts if len(part) > 8), "a cluster of marks cannot be cut"
+    assert pieces(text, count_tokens(text) or 1) == [text]
+
+
+def test_pieces_end_where_sentences_do() -> None:
+    text = " ".join(f"This is sentence number {i}." for i in range(40))
+    assert all(part.rstrip().endswith(".") for part in pieces(text, 30))

@@ -6,15 +6,13 @@ import json
 import math
 import os
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from http.client import HTTPException
 from typing import Any
 
+from recollect.embed.http import CallError, Client
 from recollect.embed.local import load_session, package_file
 from recollect.embed.wordpiece import WordPiece
 from recollect.errors import EmbedderError
@@ -103,10 +101,12 @@ class HttpReranker:
     key: str = field(default="", repr=False)
     shape: str = "jina"
     id: str = field(init=False, default="")
+    _client: Client = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Its name says nothing secret."""
         self.id = f"http/{self.model or self.shape}"
+        self._client = Client(secrets=[self.key])
 
     def score(self, question: str, passages: Sequence[str], *, deadline_s: float) -> list[float]:
         """One request; whatever goes wrong is one error."""
@@ -119,18 +119,20 @@ class HttpReranker:
         headers = {"Content-Type": "application/json", "User-Agent": "recollect"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
-        if not self.url.startswith(("http://", "https://")):
-            raise EmbedderError(f"the reranker's address {self.url!r} is no http address")
-        request = urllib.request.Request(self.url, json.dumps(body).encode(), headers)  # noqa: S310
-        until = time.monotonic() + deadline_s
         try:
-            with _OPENER.open(request, timeout=max(0.05, deadline_s)) as response:
-                return self._read(json.loads(_body(response, until)), len(passages))
-        except urllib.error.HTTPError as error:
-            error.close()
-            raise self._error(f"it answered {error.code} {error.reason}") from None
-        except (OSError, HTTPException, ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
-            raise self._error(getattr(error, "reason", None) or error) from error
+            answer = self._client.call(
+                "POST",
+                self.url,
+                body=json.dumps(body).encode(),
+                headers=headers,
+                timeout_s=deadline_s,
+                max_bytes=_MAX_ANSWER,
+            )
+            if answer.status >= 400:
+                raise CallError(f"it answered {answer.status} {answer.reason}")
+            return self._read(json.loads(answer.body), len(passages))
+        except (CallError, ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+            raise self._error(error) from None
 
     def _error(self, reason: object) -> EmbedderError:
         return EmbedderError(f"{self.id} did not rerank: {reason}", hint="check its address, or switch it off")
@@ -144,31 +146,3 @@ class HttpReranker:
         if len(rows) != count or scores.keys() != set(range(count)):
             raise ValueError(f"it answered for other passages than the {count} it was sent")
         return _shares([scores[i] for i in range(count)], count)
-
-
-def _body(response: Any, until: float) -> bytes:
-    """The whole answer; a server that sends it in drops is late like one that sends nothing."""
-    wanted: int | None = response.length
-    body = bytearray()
-    while wanted is None or len(body) < wanted:
-        part = response.read1(1 << 16)
-        if not part:
-            break
-        body += part
-        if time.monotonic() > until:
-            raise TimeoutError("timed out")
-        if len(body) > _MAX_ANSWER:
-            raise ValueError(f"it answered with more than {_MAX_ANSWER:,} bytes")
-    if wanted is not None and len(body) < wanted:
-        raise ValueError("its answer was cut off")
-    return bytes(body)
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the question, and perhaps the key, to another host."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
-
-
-_OPENER = urllib.request.build_opener(_NoRedirect)

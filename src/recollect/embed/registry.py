@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import os
+from collections.abc import Mapping
 
 from recollect.embed import fast
 from recollect.embed.cross import CrossEncoder, HttpReranker
@@ -11,19 +13,22 @@ from recollect.embed.local import PACKAGED, LocalEmbedder
 from recollect.embed.path import at_path, is_path
 from recollect.errors import EmbedderError, SettingsError
 from recollect.ports import Embedder, Reranker
-from recollect.settings import SearchSettings
+from recollect.settings import REMOTE_PROVIDERS, EmbedSettings, SearchSettings, is_remote
 
 DEFAULT_MODEL = "bge-small-en-v1.5"
 
 
-def embedder(name: str, *, threads: int = 0) -> Embedder | None:
+def embedder(
+    name: str, *, threads: int = 0, settings: EmbedSettings | None = None, env: Mapping[str, str] | None = None
+) -> Embedder | None:
     """The embedder of a name or path: `auto` is the packaged default, `none` is None, an unknown name is an error."""
     if name == "none":
         return None
-    if name == "hashed":
-        return HashedEmbedder()
-    if name.startswith("hashed@"):
-        return HashedEmbedder(_size(name))
+    if is_remote(name):
+        provider, _, model = name.partition("/")
+        return remote(provider, model, settings or EmbedSettings(model=name), os.environ if env is None else env)
+    if name.partition("@")[0] == "hashed":
+        return HashedEmbedder(_size(name)) if "@" in name else HashedEmbedder()
     wanted = DEFAULT_MODEL if name in ("auto", "local") else name
     if wanted in PACKAGED:
         return LocalEmbedder(PACKAGED[wanted], threads=threads)
@@ -31,7 +36,7 @@ def embedder(name: str, *, threads: int = 0) -> Embedder | None:
         return fast.FastEmbedder(wanted.removeprefix(fast.PREFIX), threads=threads)
     if is_path(wanted):
         return at_path(wanted, threads=threads)
-    known = ("auto", *PACKAGED, "hashed", "none")
+    known = ("auto", *PACKAGED, *REMOTE_PROVIDERS, "hashed", "none")
     close = difflib.get_close_matches(name, known, n=1)
     raise SettingsError(
         f"no embedding model is called {name!r}",
@@ -47,6 +52,13 @@ def _size(name: str) -> int:
     return int(text)
 
 
+def remote(name: str, model: str, settings: EmbedSettings, env: Mapping[str, str]) -> Embedder:
+    """The embedder of a provider in the preset table, and of its default model where none is named."""
+    from recollect.embed.remote import remote_embedder  # noqa: PLC0415 - only for those who chose one
+
+    return remote_embedder(name.strip().casefold(), model.strip(), settings, env)
+
+
 def reranker(settings: SearchSettings, *, key: str = "", threads: int = 0) -> Reranker | None:
     """The reranker that settings name, or None."""
     if settings.rerank == "local":
@@ -56,4 +68,4 @@ def reranker(settings: SearchSettings, *, key: str = "", threads: int = 0) -> Re
     return None
 
 
-__all__ = ["DEFAULT_MODEL", "EmbedderError", "embedder", "reranker"]
+__all__ = ["DEFAULT_MODEL", "EmbedderError", "embedder", "remote", "reranker"]

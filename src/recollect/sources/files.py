@@ -86,6 +86,17 @@ class FileSource:
         return decode(Path(document.location).read_bytes())
 
 
+def scan_paths(
+    root: Path, paths: Sequence[str], *, kind: str, endings: tuple[str, ...], max_bytes: int, limit: str,
+    deadline: float | None = None,
+) -> Scanned:  # fmt: skip
+    """The files of some endings in named files, folders and globs, by the rules that hold for extra paths."""
+    walk = _Walk(FileSource(root, extra_paths=paths, max_file_bytes=max_bytes), deadline, limit=limit)
+    for pattern in paths:
+        walk.further(pattern, kind=kind, endings=endings)
+    return Scanned(tuple(sorted(walk.documents.values(), key=lambda d: d.path)), tuple(walk.skipped), walk.complete)
+
+
 def decode(data: bytes) -> str:
     """Text of a file's bytes: UTF-8, or UTF-16 with its mark; ValueError with the reason otherwise."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -107,8 +118,9 @@ def decode(data: bytes) -> str:
 class _Walk:
     """One pass over the tree."""
 
-    def __init__(self, source: FileSource, deadline: float | None) -> None:
+    def __init__(self, source: FileSource, deadline: float | None, *, limit: str = "max_file_bytes") -> None:
         self.root = str(source.root)
+        self._limit = limit
         self._prefix = self.root.rstrip("/") + "/"
         self.max_file_bytes = source.max_file_bytes
         self.deadline = deadline
@@ -137,20 +149,25 @@ class _Walk:
                 )
                 self._tree(entry.path, "memory", own if kept_out else rules, _by_ending(_NOTE_ENDINGS))
 
-    def further(self, pattern: str) -> None:
-        """A file, a folder or a glob beside the workspace's own notes."""
+    def further(self, pattern: str, *, kind: str = "extra", endings: tuple[str, ...] = _TEXT_ENDINGS) -> None:
+        """A file, a folder or a glob beside the workspace's own notes; a named text may end as it likes."""
         pattern = os.path.expanduser(pattern)
         place = os.path.join(self.root, _fixed_part(pattern))
         if not os.path.exists(place):
-            self._skip(pattern, "extra path: no such file or folder")
+            self._skip(pattern, f"{kind} path: no such file or folder")
         elif not os.path.isdir(place):
-            self._file(place, "extra")
+            if kind != "extra" and not _by_ending(endings)(place):
+                self._skip(pattern, f"{kind} path: a file of a kind that is not known")
+            else:
+                self._file(place, kind)
         else:
             rules = _Rules()
             for folder in self._folders_above(place):
                 rules = rules.below(folder, {e.name for e in self._list(folder)})
-            accepts = _by_glob(os.path.join(self.root, pattern), place) if glob.has_magic(pattern) else None
-            self._tree(place, "extra", rules, accepts or _by_ending(_TEXT_ENDINGS))
+            accepts = _by_ending(endings)
+            if glob.has_magic(pattern):
+                accepts = _by_glob(os.path.join(self.root, pattern), place, endings, any_named=kind == "extra")
+            self._tree(place, kind, rules, accepts)
 
     def _folders_above(self, place: str) -> Iterator[str]:
         """The folders from the root to the one above a place inside it; none for a place elsewhere."""
@@ -229,7 +246,7 @@ class _Walk:
         if not S_ISREG(stat.st_mode):
             return
         if stat.st_size > self.max_file_bytes:
-            self._skip(path, _too_large(self.max_file_bytes))
+            self._skip(path, _too_large(self.max_file_bytes, self._limit))
         elif path not in self.documents:
             self.documents[path] = Document(path, kind, stat.st_size, stat.st_mtime_ns, location)
         elif os.path.normpath(self.documents[path].location) != os.path.normpath(location):
@@ -247,8 +264,8 @@ class _Walk:
         self.skipped.append(Skipped(path, reason))
 
 
-def _too_large(most: int) -> str:
-    return f"larger than {most:,} bytes (max_file_bytes)"
+def _too_large(most: int, limit: str = "max_file_bytes") -> str:
+    return f"larger than {most:,} bytes ({limit})"
 
 
 def _fixed_part(pattern: str) -> str:
@@ -262,13 +279,13 @@ def _by_ending(endings: tuple[str, ...]) -> Callable[[str], bool]:
     return lambda location: location.casefold().endswith(endings)
 
 
-def _by_glob(pattern: str, base: str) -> Callable[[str], bool]:
-    """Files that a glob names, or that lie in a folder it names; text files, unless it says which ending."""
+def _by_glob(pattern: str, base: str, endings: tuple[str, ...], *, any_named: bool) -> Callable[[str], bool]:
+    """Files that a glob names, or that lie in a folder it names; of known endings, or `any_named` by it."""
     import pathspec  # noqa: PLC0415
 
     wanted = pathspec.GitIgnoreSpec.from_lines(["/" + os.path.relpath(pattern, base).replace(os.sep, "/")])
     ending = os.path.splitext(pattern)[1]
-    named = bool(ending) and not glob.has_magic(ending)
+    named = any_named and bool(ending) and not glob.has_magic(ending)
     return lambda location: (
-        (named or location.casefold().endswith(_TEXT_ENDINGS)) and wanted.match_file(os.path.relpath(location, base))
+        (named or location.casefold().endswith(endings)) and wanted.match_file(os.path.relpath(location, base))
     )

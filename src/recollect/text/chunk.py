@@ -276,3 +276,8 @@ def _passage(parsed: Parsed, heading: tuple[str, ...], units: Sequence[_Unit]) -
         same_line = before.end_line == unit.start_line
         text += unit.text if same_line else "\n" * (unit.start_line - before.end_line) + unit.text
     return Passage(first, last, heading, text)
+
+
+def pieces(text: str, most: int) -> list[str]:
+    """A text in parts of at most `most` tokens that join to it again: cut after sentences, else words, else letters."""
+    return [text] if count_tokens(text) <= most else list(_split_line(text, max(1, most // 2)))

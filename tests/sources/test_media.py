@@ -1,0 +1,165 @@
+"""Images and sound: found by the rules of extra paths, labelled for keywords, and handed to models that see."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recollect.embed.remote import RemoteEmbedder, remote_embedder
+from recollect.search.evidence import ask
+from recollect.settings import EmbedSettings
+from recollect.sources.files import FileSource
+from recollect.sources.media import KINDS, MediaSource
+from recollect.store.sqlite import SqliteStore
+from recollect.sync.engine import Engine, embed_text
+from recollect.types import Filters
+from tests.conftest import Write
+from tests.embed.provider_server import KEY, ProviderServer, serving
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(200))
+
+
+def paths(source: MediaSource) -> list[str]:
+    return [document.path for document in source.scan().documents]
+
+
+def test_nothing_is_found_unless_it_is_named(root: Path, write: Write) -> None:
+    write("photos/a.png", PNG)
+    assert paths(MediaSource(root, paths=())) == []
+
+
+def test_images_and_sound_of_named_places_are_found_and_nothing_else(root: Path, write: Write) -> None:
+    for ending in KINDS:
+        write(f"photos/deep/file{ending}", PNG)
+    for name in ("photos/note.md", "photos/clip.mp4", "photos/SHOUT.PNG", "photos/.hidden.png", "other/b.png"):
+        write(name, PNG)
+    expected = sorted(["photos/SHOUT.PNG", *(f"photos/deep/file{ending}" for ending in KINDS)])
+    assert paths(MediaSource(root, paths=["photos"])) == expected
+    assert paths(MediaSource(root, paths=["photos/**/*.mp3"])) == ["photos/deep/file.mp3"]
+    assert paths(MediaSource(root, paths=["photos/*/file*"])) == sorted(f"photos/deep/file{e}" for e in KINDS)
+    assert paths(MediaSource(root, paths=["other/b.png"])) == ["other/b.png"]
+
+
+def test_what_is_passed_over_has_its_reason(root: Path, write: Write, tmp_path: Path) -> None:
+    write("photos/large.png", PNG * 10)
+    write("photos/note.md", "text")
+    (tmp_path / "secret.png").write_bytes(PNG)
+    (root / "photos/link.png").symlink_to(tmp_path / "secret.png")
+    found = MediaSource(root, paths=["photos", "photos/note.md", "nowhere"], max_bytes=500).scan()
+    assert found.documents == ()
+    assert {skipped.path: skipped.reason for skipped in found.skipped} == {
+        "photos/large.png": "larger than 500 bytes (multimodal.max_bytes)",
+        "photos/link.png": "symbolic link that leaves the workspace",
+        "photos/note.md": "media path: a file of a kind that is not known",
+        "nowhere": "media path: no such file or folder",
+    }
+
+
+def test_ignore_rules_hold(root: Path, write: Write) -> None:
+    write("photos/a.png", PNG)
+    write("photos/b.png", PNG)
+    write(".recollectignore", "b.png\n")
+    assert paths(MediaSource(root, paths=["photos"])) == ["photos/a.png"]
+
+
+def label(source: MediaSource, path: str) -> str:
+    return next(source.read(d) for d in source.scan().documents if d.path == path)
+
+
+def test_the_label_has_name_folder_alt_text_and_a_mark_of_the_content(root: Path, write: Write) -> None:
+    write("photos/summer_2026/beach-at.noon.png", PNG)
+    source = MediaSource(root, paths=["photos"])
+    path = "photos/summer_2026/beach-at.noon.png"
+    before = label(source, path)
+    assert before.splitlines()[:3] == ["# beach at noon", "", f"Image {path} in summer 2026"]
+    write(path + ".txt", "Two dogs\n\n# on a pier")
+    assert "\nTwo dogs # on a pier\n" in label(source, path)
+    (root / (path + ".txt")).unlink()
+    write(path, PNG + b"!")
+    assert label(source, path).splitlines()[:3] == before.splitlines()[:3]
+    assert label(source, path) != before
+
+
+def test_a_new_alt_text_is_a_change_that_a_scan_sees(root: Path, write: Write) -> None:
+    write("photos/a.png", PNG, age_s=100)
+    source = MediaSource(root, paths=["photos"])
+    (before,) = source.scan().documents
+    write("photos/a.png.txt", "Two dogs", age_s=10)
+    (after,) = source.scan().documents
+    assert after.mtime_ns > before.mtime_ns
+    assert after.size > before.size
+
+
+def test_an_empty_file_is_none(root: Path, write: Write) -> None:
+    write("photos/a.png", b"")
+    source = MediaSource(root, paths=["photos"])
+    with pytest.raises(ValueError, match="an empty file"):
+        label(source, "photos/a.png")
+
+
+@pytest.fixture
+def engine(root: Path, tmp_path: Path) -> Iterator[Engine]:
+    store = SqliteStore(tmp_path / "index.sqlite")
+    yield Engine([FileSource(root), MediaSource(root, paths=["photos"])], store)
+    store.close()
+
+
+def chunks(engine: Engine) -> list[Any]:
+    store = engine.store
+    assert isinstance(store, SqliteStore)
+    return list(store.chunks(store.missing("any")).values())
+
+
+def test_each_file_is_one_passage_that_keywords_find(root: Path, write: Write, engine: Engine) -> None:
+    write("memory/note.md", "Nothing about animals.")
+    write("photos/beach.png", PNG)
+    write("photos/beach.png.txt", "Two dogs on a pier. " * 100)
+    write("photos/speech.mp3", b"ID3 sound")
+    report = engine.sync()
+    assert (report.added, report.chunks) == (3, 3)
+    found = engine.store.lexical(ask("dogs pier", engine.store.term_counts).match, 5, Filters())
+    assert [engine.store.chunks([one.row])[one.row].path for one in found] == ["photos/beach.png"]
+    assert engine.sync().unchanged == 3
+    (root / "photos/beach.png").unlink()
+    assert engine.sync().dropped == 1
+
+
+@pytest.fixture
+def seeing() -> Iterator[tuple[RemoteEmbedder, ProviderServer]]:
+    with serving(ProviderServer("gemini", dim=64)) as server:
+        own = EmbedSettings(model="gemini", url=server.url, key=KEY, dim=64)
+        model = remote_embedder("gemini", "", own, {})
+        yield model, server
+        model.close()
+        assert server.problems == []
+
+
+def test_a_model_that_sees_gets_the_file_with_the_label(
+    write: Write, engine: Engine, seeing: tuple[RemoteEmbedder, ProviderServer]
+) -> None:
+    write("photos/beach.png", PNG)
+    write("photos/speech.mp3", b"ID3 sound")
+    engine.sync()
+    model, server = seeing
+    source = MediaSource(engine.sources[1].root, paths=["photos"])  # type: ignore[attr-defined]
+    inputs = [source.part(chunk.path, embed_text(chunk)) for chunk in chunks(engine)]
+    rows = model.embed(inputs, "document")
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-5)
+    sent = [body["requests"][0]["content"]["parts"] for *_, body in server.requests]
+    assert sorted(parts[1]["inlineData"]["mimeType"] for parts in sent) == ["audio/mpeg", "image/png"]
+    assert all(parts[0]["text"].startswith("title: none | text: ") for parts in sent)
+    plain = model.embed([str(text) for text in inputs], "document")
+    assert not np.allclose(rows, plain)
+
+
+def test_a_name_that_is_spelt_in_another_unicode_form_still_leads_to_its_file(root: Path, write: Write) -> None:
+    write("photos/cafe\u0301.png", PNG)
+    source = MediaSource(root, paths=["photos"])
+    (document,) = source.scan().documents
+    assert document.path == "photos/caf\u00e9.png"
+    assert os.path.exists(source.part(document.path, "label").location)
