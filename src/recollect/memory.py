@@ -34,6 +34,7 @@ from recollect.sources.files import FileSource
 from recollect.sources.links import add_link, read_links, remove_links
 from recollect.store.place import find_workspace, index_path, open_store, set_aside
 from recollect.store.sqlite import SqliteStore
+from recollect.sync.consolidate import consolidate
 from recollect.sync.engine import Engine
 from recollect.sync.fill import fill
 from recollect.sync.lock import locked
@@ -50,6 +51,7 @@ _LEAST_WAIT_S = 0.25
 _MEASURED_WAIT_S = 60.0  # a busy machine must not turn a measurement into one of keywords
 _MODEL_FAULTS = ("vector_failed", "vector_late", "model_fallback", "no_embedder")
 _RECENCY = Decay(half_life_days=30.0)
+_CONSOLIDATE_S = 0.2
 _LINES = re.compile(r"(?P<path>.+?)(?::(?P<a>\d+)(?:-(?P<b>\d+))?|#L?(?P<c>\d+)(?:-L?(?P<d>\d+))?)\Z")
 
 
@@ -219,6 +221,7 @@ class Memory:
                 model=vectors.model,
                 estimate=vectors.estimate,
             )
+        self._consolidate(**watch)
         notices = (*self._notices, *report.notices, *(self._chain.notices(self.store) if embed else ()))
         return replace(report, notices=notices, took_ms=(time.perf_counter() - begun) * 1000)
 
@@ -270,6 +273,11 @@ class Memory:
         keep = {generation_of(self.store, level.id) for level in self._chain.levels(self.store)}
         return self.store.prune({pinned(self.store), *keep})
 
+    def _consolidate(self, **options: Any) -> None:
+        """Finds copies and contradictions among what changed; what a deadline cuts is done with the next sync."""
+        if self.settings.consolidate:
+            consolidate(self.store, model=pinned(self.store), **options)
+
     def _refresh(self, *, embed: bool = True) -> tuple[bool, list[Notice]]:
         """A quick sync before a search; threads that ask at once share the first one that begins after they asked."""
         asked = time.monotonic()
@@ -293,6 +301,7 @@ class Memory:
                 report = self._engine.sync(deadline=time.monotonic() + own.search.scan_s)
             if embed:
                 notices += self._top_up()
+            self._consolidate(deadline=time.monotonic() + _CONSOLIDATE_S)
         except StoreError as error:
             if isinstance(error, StoreDamagedError):
                 raise
@@ -346,6 +355,7 @@ class Memory:
         budget_tokens: int = 0,
         now: dt.datetime | None = None,
         sync: bool = True,
+        include_superseded: bool = False,
     ) -> Found:
         """The passages that answer a question, best first, each with its reason."""
         begun = time.perf_counter()
@@ -353,6 +363,7 @@ class Memory:
             text, limit=limit, profile=profile, filters=filters or Filters(), min_score=min_score,
             budget_tokens=budget_tokens, now=now,
         )  # fmt: skip
+        query = replace(query, include_superseded=include_superseded)
         store = self.store
         try:
             found = self._answer(query, chosen, sync=sync)
@@ -468,6 +479,7 @@ class Memory:
             self._executor,
             wait_s,
             question=lambda text: self._chain.question(store, text, deadline_s=wait_s),
+            relations=self.settings.consolidate,
         )
         return run(query, chosen, bench)
 
@@ -491,6 +503,8 @@ class Memory:
             snippet=snippet(c.chunk.text, query.text),
             why=explain.one_line(c, query),
             signals=c.signals,
+            superseded_by=c.relations.superseded_by,
+            conflicts_with=c.relations.conflicts_with,
         )
 
     def rank(self, text: str, *, profile: str | Profile, limit: int, now: dt.datetime) -> Ranked:

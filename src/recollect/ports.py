@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
     Vectors = Any
 
-from recollect.types import Candidate, Chunk, Document, Edge, Facts, Filters, Notice, Query, Skipped
+from recollect.types import Candidate, Chunk, Document, Edge, Facts, Filters, Notice, Query, Relations, Skipped
 
 Role = Literal["query", "document"]
 Progress = Callable[[str, int, int], None]
@@ -138,6 +138,17 @@ class Moment:
     by: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A chunk as the judgement of likeness sees it: what it says, its group, and its standing in that group."""
+
+    chunk: Chunk
+    form: bytes
+    kin: bytes
+    standing: str
+    replaces: Sequence[tuple[str, str]] = ()
+
+
 class Store(Protocol):
     """Keeps chunks and vectors; every write is one short transaction."""
 
@@ -241,6 +252,46 @@ class Store(Protocol):
         """Remembers a value."""
         ...
 
+    def unjudged(self, limit: int) -> list[int]:
+        """Rows whose likeness to others was not looked at since they or their document changed, the oldest first."""
+        ...
+
+    def kin_of(self, form: bytes) -> bytes | None:
+        """The group of a form, if any chunk has it."""
+        ...
+
+    def forms_of(self, kin: bytes, limit: int) -> dict[bytes, Chunk]:
+        """The forms of a group, each with a chunk that has it."""
+        ...
+
+    def forms_like(self, traits: Sequence[int], limit: int) -> dict[bytes, Chunk]:
+        """Forms that share a trait, the ones that share most first, the newer first among equals."""
+        ...
+
+    def vectors_of(self, model: str, hashes: Sequence[str]) -> dict[str, Vectors]:
+        """The vectors of this model by content hash."""
+        ...
+
+    def put_form(self, copy: Copy, *, traits: Sequence[int], conflicts: Sequence[bytes]) -> None:
+        """Notes a form that is new: how it is found, and the forms that it conflicts with."""
+        ...
+
+    def put_copy(self, copy: Copy) -> None:
+        """Notes what a chunk says and replaces, and that it was judged."""
+        ...
+
+    def join(self, form: bytes, kin: bytes) -> None:
+        """Moves all chunks of a form to a group."""
+        ...
+
+    def judge_anew(self) -> None:
+        """Forgets every judgement; all chunks wait again."""
+        ...
+
+    def relations(self, chunks: Sequence[Chunk], filters: Filters) -> dict[int, Relations]:
+        """What passages that pass the filters are to these, by row; rows that have no relation are left out."""
+        ...
+
     def writing(self) -> AbstractContextManager[None]:
         """One transaction that takes the write lock at once; nested uses join it."""
         ...
@@ -264,6 +315,6 @@ class Stage(Protocol):
 
 
 __all__ = [
-    "Asked", "Embedder", "FieldTerms", "Linked", "Moment", "Nearest", "Progress", "Reranker", "Role", "Scanned",
-    "Scored", "Source", "Stage", "Store", "Stored", "TermCounts", "Vectors",
+    "Asked", "Copy", "Embedder", "FieldTerms", "Linked", "Moment", "Nearest", "Progress", "Reranker", "Role",
+    "Scanned", "Scored", "Source", "Stage", "Store", "Stored", "TermCounts", "Vectors",
 ]  # fmt: skip

@@ -112,6 +112,10 @@ class Settings:
     sources: tuple[str, ...] = _setting(("memory",), "what is searched")
     extra_paths: tuple[str, ...] = _setting((), "further files, folders and globs; in a workspace file only inside it")
     extra_origin: str = _setting("owner", "who wrote the files of extra_paths: owner, agent, system or untrusted")
+    consolidate: bool = _setting(
+        True,  # noqa: FBT003 - the value of a setting
+        "find copies and contradictions among notes; copies are shown once",
+    )
     max_file_bytes: int = _setting(5_000_000, "larger files are skipped")
     index: IndexSettings = IndexSettings()
     chunk: ChunkSettings = ChunkSettings()

@@ -155,6 +155,7 @@ class Query:
     budget_tokens: int = 0
     dates: tuple[Span, ...] = ()
     wants_now: bool = False
+    include_superseded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,16 @@ class LegRank:
 
 
 @dataclass(frozen=True, slots=True)
+class Relations:
+    """What others are to a passage: the one that stands for it (id and citation), and those that say otherwise."""
+
+    superseded_by: str = ""
+    successor: str = ""
+    copy: bool = False
+    conflicts_with: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A chunk on its way through the pipeline: its score now, its leg ranks and what is known about it."""
 
@@ -173,6 +184,7 @@ class Candidate:
     score: float = 0.0
     ranks: Mapping[str, LegRank] = field(default_factory=dict)
     signals: Mapping[str, float] = field(default_factory=dict)
+    relations: Relations = Relations()
 
     @property
     def id(self) -> str:
@@ -222,6 +234,8 @@ class Hit:
     snippet: str
     why: str
     signals: Mapping[str, float] = field(default_factory=dict)
+    superseded_by: str = ""
+    conflicts_with: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,15 @@ import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pytest
 
-from recollect.ports import Moment, Scored, Store, Vectors
+from recollect.ports import Copy, Moment, Scored, Store, Vectors
 from recollect.store.sqlite import SqliteStore
 from recollect.text.chunk import Passage
-from recollect.types import Chunk, Document, Edge, End, Facts, Filters
+from recollect.types import Chunk, Document, Edge, End, Facts, Filters, Relations
 
 MODEL = "model@4"
 NO_FILTERS = Filters()
@@ -573,3 +573,111 @@ def test_a_sound_store_has_nothing_to_say_against_itself(store: WholeStore) -> N
     put(store, "a.md", "alpha")
     store.drop(["b.md"])
     assert store.audit() == []
+
+
+def judged(
+    store: WholeStore, one: Chunk, form: str, kin: str, standing: str = "1", *conflicts: str, **rest: Any
+) -> None:
+    """A chunk as a judgement would leave it: its form is found by a trait of its own and by one that all share."""
+    copy = Copy(one, form.encode(), kin.encode(), standing, **rest)
+    if store.kin_of(copy.form) is None:
+        store.put_form(copy, traits=[7, len(form)], conflicts=[c.encode() for c in conflicts])
+    store.put_copy(copy)
+
+
+def related(store: WholeStore, *chunks: Chunk, filters: Filters = NO_FILTERS) -> dict[int, Relations]:
+    return store.relations(chunks, filters)
+
+
+def test_a_chunk_waits_for_judgement_when_it_its_facts_or_its_vector_are_new(store: WholeStore) -> None:
+    one, two = put(store, "a.md", "one", "two")
+    assert store.unjudged(10) == [one.row, two.row]
+    assert store.unjudged(1) == [one.row]
+    for chunk in (one, two):
+        judged(store, chunk, chunk.text, chunk.text)
+    assert store.unjudged(10) == []
+    put(store, "a.md", "one", "two")
+    assert store.unjudged(10) == [], "nothing changed"
+    put(store, "a.md", "one", "two", facts=Facts(pinned=True))
+    assert store.unjudged(10) == [one.row, two.row]
+    for chunk in (one, two):
+        judged(store, chunk, chunk.text, chunk.text)
+    store.put_vectors(MODEL, {two.content_hash: unit(1, 0, 0, 0)})
+    assert store.unjudged(10) == [two.row]
+    store.drop(["a.md"])
+    assert store.unjudged(10) == []
+
+
+def test_the_best_standing_copy_stands_for_its_group_and_ties_break_by_id(store: WholeStore) -> None:
+    a, b, c = (put(store, f"{name}.md", name)[0] for name in "abc")
+    for one, standing in ((a, "1"), (b, "2"), (c, "2")):
+        judged(store, one, "same", "kin", standing)
+    best = min((b, c), key=lambda x: x.id)
+    found = related(store, a, b, c)
+    assert {row: r.superseded_by for row, r in found.items()} == {x.row: best.id for x in (a, b, c) if x is not best}
+    assert all(r.copy and r.successor == best.citation for r in found.values())
+    store.drop([best.path])
+    left = [x for x in (a, b, c) if x is not best]
+    assert [r.superseded_by for r in related(store, *left).values()] == [max(left, key=lambda x: x.path != "a.md").id]
+
+
+def test_conflicts_are_between_forms_and_go_with_the_last_copy(store: WholeStore) -> None:
+    a, b, c = (put(store, f"{name}.md", name)[0] for name in "abc")
+    judged(store, a, "8080", "8080", "1")
+    judged(store, b, "9443", "9443", "2", "8080")
+    judged(store, c, "8080", "8080", "3")
+    assert related(store, b)[b.row].conflicts_with == (c.id,), "the newest of the copies"
+    assert related(store, a)[a.row].conflicts_with == (b.id,)
+    store.drop(["c.md"])
+    assert related(store, b)[b.row].conflicts_with == (a.id,)
+    store.drop(["a.md"])
+    assert related(store, b) == {}
+    again = put(store, "a.md", "a")[0]
+    judged(store, again, "8080", "8080")
+    assert related(store, again, b) == {}, "a text that comes back is judged anew"
+
+
+def test_relations_only_name_what_passes_the_filters(store: WholeStore) -> None:
+    (a,) = put(store, "a.md", "a", facts=Facts(date=MARCH))
+    (b,) = put(store, "b.md", "b", facts=Facts(date=APRIL))
+    (c,) = put(store, "c.md", "c", facts=Facts(date=APRIL))
+    judged(store, a, "same", "kin", "1")
+    judged(store, b, "same", "kin", "2")
+    judged(store, c, "other", "other", "1", "same", replaces=[("a.md", "")])
+    assert related(store, a)[a.row] == Relations(c.id, c.citation, copy=False, conflicts_with=(c.id,))
+    assert related(store, a, filters=Filters(until=MARCH)) == {}
+
+
+def test_forms_are_found_by_traits_the_likest_and_newest_first(store: WholeStore) -> None:
+    chunks = [put(store, f"{n:02}.md", f"text {n}")[0] for n in range(20)]
+    for n, one in enumerate(chunks):
+        copy = Copy(one, b"form%d" % n, b"kin%d" % n, "1")
+        store.put_form(copy, traits=[1, 2] if n == 19 else [1], conflicts=[])
+        store.put_copy(copy)
+    found = store.forms_like([1, 2], 5)
+    assert list(found) == [b"form19", b"form18", b"form17", b"form16", b"form15"]
+    assert found[b"form18"].id == chunks[18].id
+    assert store.forms_like([3], 5) == {}
+    assert store.forms_like([], 5) == {}
+
+
+def test_a_group_can_be_joined_and_all_be_judged_anew(store: WholeStore) -> None:
+    a, b = (put(store, f"{name}.md", name)[0] for name in "ab")
+    judged(store, a, "a", "a")
+    judged(store, b, "b", "b", "2", replaces=[("x.md", "")])
+    store.join(b"a", b"b")
+    assert store.kin_of(b"a") == b"b"
+    assert set(store.forms_of(b"b", 5)) == {b"a", b"b"}
+    assert related(store, a)[a.row].superseded_by == b.id
+    store.judge_anew()
+    assert store.unjudged(5) == [a.row, b.row]
+    assert (store.kin_of(b"a"), store.forms_like([7], 5), related(store, a, b)) == (None, {}, {})
+
+
+def test_vectors_are_had_by_content(store: WholeStore) -> None:
+    (one,) = put(store, "a.md", "one")
+    store.put_vectors(MODEL, {one.content_hash: unit(0, 1, 0, 0)})
+    assert list(store.vectors_of(MODEL, [one.content_hash, "none"])) == [one.content_hash]
+    assert store.vectors_of(MODEL, [one.content_hash])[one.content_hash].tolist() == [0, 1, 0, 0]
+    assert store.vectors_of("other", [one.content_hash]) == {}
+    assert store.vectors_of(MODEL, []) == {}

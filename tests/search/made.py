@@ -10,7 +10,7 @@ from recollect.ports import Embedder
 from recollect.search.pipeline import Profile
 from recollect.store.sqlite import SqliteStore
 from recollect.text.chunk import Passage
-from recollect.types import Candidate, Chunk, Document, Facts, LegRank, Query
+from recollect.types import Candidate, Chunk, Document, Facts, LegRank, Query, Relations
 
 NOW = dt.datetime(2026, 3, 12, 9)  # noqa: DTZ001 - days of this place
 
@@ -44,6 +44,7 @@ def candidate(
     lexical: int | None = None,
     vector: tuple[int, float] | None = None,
     signals: Mapping[str, float] | None = None,
+    relations: Relations | None = None,
     **rest: Any,
 ) -> Candidate:
     """A candidate with its lexical rank, its vector rank and cosine, and the facts of its document."""
@@ -52,7 +53,7 @@ def candidate(
         ranks["lexical"] = LegRank(lexical, 10.0 / lexical)
     if vector is not None:
         ranks["vector"] = LegRank(*vector)
-    return Candidate(chunk(name, text, **rest), score, ranks, signals or {})
+    return Candidate(chunk(name, text, **rest), score, ranks, signals or {}, relations or Relations())
 
 
 def ids(candidates: Sequence[Candidate]) -> list[str]:

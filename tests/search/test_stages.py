@@ -6,6 +6,7 @@ import copy
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -18,8 +19,21 @@ from recollect.search import stages
 from recollect.search.combine import Combine
 from recollect.search.fusion import MaxNorm, Rrf, Single, Weighted, ordered
 from recollect.search.rerank import Rerank
-from recollect.search.stages import Abstain, Boost, Cut, Decay, Mmr, Newer, Quota, Spread, Suppress, jaccard
-from recollect.types import Candidate, Query, Span
+from recollect.search.stages import (
+    Abstain,
+    Boost,
+    Collapse,
+    Cut,
+    Decay,
+    Mmr,
+    Newer,
+    Quota,
+    Settle,
+    Spread,
+    Suppress,
+    jaccard,
+)
+from recollect.types import Candidate, Facts, Query, Relations, Span
 from tests.search.made import NOW, candidate, day, ids, query, scores
 
 TEXTS = [
@@ -41,6 +55,14 @@ candidates_ = st.lists(
         lexical=st.none() | st.integers(1, 50),
         vector=st.none() | st.tuples(st.integers(1, 50), st.floats(0, 1)),
         signals=st.just({}) | st.fixed_dictionaries({"confidence": st.floats(0, 1)}),
+        relations=st.just(Relations())
+        | st.builds(
+            Relations,
+            st.integers(0, 99).map("c{:02}".format),
+            st.just("somewhere#L1"),
+            st.booleans(),
+            st.lists(st.integers(0, 99).map("c{:02}".format), max_size=3).map(tuple),
+        ),
         source=st.sampled_from(["memory", "extra"]),
         date=st.none() | st.integers(-40, 4000).map(day),
         evergreen=st.booleans(),
@@ -90,6 +112,8 @@ STAGES: list[Stage] = [
     Newer(),
     Spread(),
     Suppress(),
+    Collapse(),
+    Settle(),
     Quota((("memory", 1), ("extra", 2)), window=5),
     Abstain(0.5),
     Cut(),
@@ -452,3 +476,49 @@ def test_newer_leaves_undated_notes_and_notes_of_one_day_alone() -> None:
     for pair in ([dated, undated], [undated, dated], [dated, same]):
         assert Newer()(pair, now) == pair
     assert Newer()([], now) == []
+
+
+def test_suppress_drops_what_the_store_knows_to_be_superseded_and_spares_pins() -> None:
+    by = Relations("new", "new.md#L1")
+    old, pinned = (replace(candidate(n, 0.9, pinned=n == "p"), relations=by) for n in ("o", "p"))
+    assert ids(Suppress()([old, pinned], query())) == ["p"]
+    assert ids(Suppress()([old, pinned], query(include_superseded=True))) == ["o", "p"]
+    copy = replace(candidate("c", 0.9), relations=Relations("new", "new.md#L1", copy=True))
+    assert ids(Suppress()([copy], query())) == ["c"], "copies are the business of Collapse"
+
+
+def test_collapse_keeps_the_newest_copy_at_the_best_place() -> None:
+    older = replace(candidate("a", 0.9), relations=Relations("c", "c.md#L1", copy=True))
+    found = Collapse()([older, candidate("b", 0.8), candidate("c", 0.7)], query())
+    assert ids(found) == ["c", "b"]
+    assert scores(found) == {"c": 0.9, "b": 0.8}
+    assert ids(Collapse()([older, candidate("c", 0.7)], query(include_superseded=True))) == ["a", "c"]
+
+
+def test_collapse_never_loses_the_only_copy_that_was_found() -> None:
+    by = Relations("beyond", "beyond.md#L1", copy=True)
+    found = Collapse()([replace(candidate(n, s), relations=by) for n, s in (("a", 0.9), ("b", 0.8))], query())
+    assert ids(found) == ["a"]
+
+
+def test_settle_puts_the_newer_directly_before_the_older() -> None:
+    older = replace(candidate("a", 0.9, date=day(20)), relations=Relations(conflicts_with=("c",)))
+    newer = replace(candidate("c", 0.5, date=day(1)), relations=Relations(conflicts_with=("a",)))
+    other = [candidate("x", 0.95), candidate("b", 0.7)]
+    found = Settle()([other[0], older, other[1], newer], query())
+    assert ids(found) == ["x", "c", "a", "b"]
+    assert [c.score for c in found] == sorted((c.score for c in found), reverse=True)
+    assert scores(found)["c"] == 0.9
+    undated = [replace(c, chunk=replace(c.chunk, facts=Facts())) for c in (older, newer)]
+    assert ids(Settle()(undated, query())) == ["a", "c"], "nobody knows which is newer"
+    asked = query(dates=(Span(day(20), day(20), "then"),))
+    assert ids(Settle()([older, newer], asked)) == ["a", "c"], "the question is about that day"
+
+
+def test_settle_orders_three_that_contradict_each_other_by_their_days() -> None:
+    names = {"a": 30, "b": 20, "c": 10}
+    made = [
+        replace(candidate(n, 0.9 - i / 10, date=day(age)), relations=Relations(conflicts_with=tuple(set(names) - {n})))
+        for i, (n, age) in enumerate(names.items())
+    ]
+    assert ids(Settle()(made, query())) == ["c", "b", "a"]

@@ -9,6 +9,8 @@ import numpy as np
 
 from recollect.store.schema import APPLICATION_ID, MIGRATIONS
 from recollect.store.sqlite import SqliteStore
+from recollect.sync.consolidate import consolidate
+from recollect.types import Filters
 
 EDGES = next(n for n, script in enumerate(MIGRATIONS, start=1) if "CREATE TABLE edges" in script)
 
@@ -45,9 +47,38 @@ def test_notes_indexed_before_there_were_edges_are_read_again(tmp_path: Path) ->
     (tmp_path / "memory/a.md").write_text("[[b]]")
     with Memory.open(tmp_path, embed__model="none") as memory:
         memory.sync()
-        index = memory.store.path
-    db = apsw.Connection(index)
-    db.execute(f"DROP TABLE edges; PRAGMA user_version = {EDGES - 1}").fetchall()
+        index = Path(memory.store.path)
+        analysis = memory.store.get_meta("analysis")
+        columns = (
+            "id, path, source, size, mtime_ns, synced_ns, digest, name, title, date, evergreen, importance, pinned"
+        )
+        (known,) = memory.store._all(f"SELECT {columns}, supersedes FROM documents")
+    index.unlink()
+    db = apsw.Connection(str(index))
+    for script in MIGRATIONS[: EDGES - 1]:
+        db.execute(script).fetchall()
+    db.execute(f"PRAGMA user_version = {EDGES - 1}; PRAGMA application_id = {APPLICATION_ID}").fetchall()
+    db.execute(f"INSERT INTO documents ({columns}, supersedes) VALUES ({','.join('?' * len(known))})", known)
+    db.execute("INSERT INTO meta VALUES ('analysis', ?)", (analysis,))
     db.close()
     with Memory.open(tmp_path, embed__model="none") as memory:
         assert len(memory.trace("memory/a.md")[0].hops) == 1
+
+
+def test_chunks_of_an_older_schema_wait_for_judgement(tmp_path: Path) -> None:
+    file = tmp_path / "index.sqlite"
+    db = apsw.Connection(str(file))
+    for script in MIGRATIONS[:2]:
+        db.execute(script).fetchall()
+    db.execute(f"PRAGMA user_version = 2; PRAGMA application_id = {APPLICATION_ID}").fetchall()
+    db.execute("INSERT INTO documents VALUES (1, 'a.md', 'memory', 1, 1, 1, 'd', 'a', 'a', NULL, 0, 0, 0, '[]')")
+    for row in (1, 2):
+        db.execute(
+            "INSERT INTO chunks VALUES (?, ?, 1, 1, 1, '[]', 'The port is 8080.', ?, 1)", (row, f"c{row}", f"h{row}")
+        )
+    db.close()
+    store = SqliteStore(file)
+    assert store.unjudged(5) == [1, 2]
+    assert consolidate(store).judged == 2
+    assert len(store.relations(list(store.chunks([1, 2]).values()), Filters())) == 1
+    store.close()

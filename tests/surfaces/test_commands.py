@@ -21,6 +21,7 @@ from tests.conftest import Write
 RESULT_KEYS = [
     "id", "path", "start_line", "end_line", "heading", "source", "date", "score", "confidence", "vector_score",
     "text_score", "ranks", "recency", "snippet", "citation", "why", "time", "origin",
+    "superseded_by", "conflicts_with",
 ]  # fmt: skip
 FOUND_KEYS = ["query", "profile", "mode", "results", "notices", "embedder", "stale", "took_ms"]
 

@@ -16,6 +16,7 @@ from recollect.memory import Memory
 from recollect.ports import Embedder
 from recollect.settings import Settings
 from recollect.store.sqlite import SqliteStore
+from recollect.sync.consolidate import consolidate
 from recollect.sync.engine import Engine
 from recollect.text.words import count_tokens
 from recollect.types import Candidate, Chunk
@@ -87,6 +88,8 @@ def memories(
         engine.sync()
         if embedder is not None:
             engine.embed(embedder, batch=256)
+        if own is None or own.settings.consolidate:
+            consolidate(store, model=embedder.id if embedder else "")
         progress(eval_set.name, number, len(eval_set.corpora))
         with Memory(Path(), own.settings if own else Settings(), store, (), embedder=embedder) as memory:
             yield name, memory

@@ -78,6 +78,10 @@ def why(chunk: Chunk, query: Query, trace: Trace, *, asked: Ask, fields: FieldTe
 
 
 def _cut_reason(stage: str, candidate: Candidate, query: Query) -> str:
+    related = candidate.relations
+    if related.superseded_by and stage.startswith(("Suppress(", "Collapse(")):
+        what = "says the same" if related.copy else "supersedes it"
+        return f": {related.successor} ({related.superseded_by}) {what}"
     if not stage.startswith("Cut("):
         return ""
     cut = spec.parse(stage, spec.STAGES)

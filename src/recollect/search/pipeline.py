@@ -18,10 +18,11 @@ from recollect.errors import RecollectError, StoreDamagedError, StoreError
 from recollect.ports import Asked, Embedder, Nearest, Scored, Stage, Store, Vectors
 from recollect.search.evidence import Ask, ask, measure
 from recollect.text.words import foreign_share, query_terms
-from recollect.types import Candidate, LegRank, Mark, Notice, Query, Step, Trace
+from recollect.types import Candidate, LegRank, Mark, Notice, Query, Relations, Step, Trace
 
 _OTHER_SCRIPT = 0.3
 _GRACE_S = 0.1  # a model that keeps its own deadline says better what happened
+_UNRELATED = Relations()
 LEGS = ("lexical", "vector", "path")
 _WORDS = {"lexical": "keyword", "path": "name and date"}
 
@@ -65,6 +66,7 @@ class Bench:
     deadline_s: float = 3.0
     vector_of: Callable[[str], Vectors] | None = field(default=None)
     question: Callable[[str], Asked | None] | None = field(default=None)
+    relations: bool = True
 
 
 def run(query: Query, profile: Profile, bench: Bench) -> Ranked:
@@ -193,6 +195,7 @@ def _candidates(
         ordered = sorted((s for s in scored if s.row in chunks), key=lambda s: (-s.score, chunks[s.row].id))
         for rank, one in enumerate(ordered, start=1):
             ranks[one.row][name] = LegRank(rank, one.score)
+    related = store.relations(list(chunks.values()), query.filters) if bench.relations else {}
     shared = query_signals(query, asked, nearest)
     out: list[Candidate] = []
     for row in rows:
@@ -210,7 +213,7 @@ def _candidates(
         chunk = chunks[row]
         if query.dates and chunk.day:
             signals["date"] = max(day_match(chunk.day, s.start, s.end) for s in query.dates)
-        out.append(Candidate(chunk, 0.0, ranks[row], signals))
+        out.append(Candidate(chunk, 0.0, ranks[row], signals, related.get(row, _UNRELATED)))
     out.sort(key=lambda c: c.id)
     return out
 

@@ -12,14 +12,18 @@ from recollect.search.combine import Combine
 from recollect.search.fusion import MaxNorm, Rrf, Single, Weighted
 from recollect.search.pipeline import Profile
 from recollect.search.rerank import Rerank
-from recollect.search.stages import Abstain, Boost, Cut, Decay, Mmr, Newer, Spread, Suppress
+from recollect.search.stages import Abstain, Boost, Collapse, Cut, Decay, Mmr, Newer, Settle, Spread, Suppress
 
 _TWO_LEGS = ("lexical", "vector")
 
 PROFILES = {
     p.name: p
     for p in (
-        Profile("default", Combine(), (Boost(), Suppress(), Spread(), Newer(), Abstain(), Cut())),
+        Profile(
+            "default",
+            Combine(),
+            (Boost(), Suppress(), Collapse(), Spread(), Newer(), Settle(), Abstain(), Cut()),
+        ),
         Profile("lexical", Single("lexical"), (Cut(on="score"),), legs=("lexical",)),
         Profile("vector", Single("vector"), (Cut(on="score"),), legs=("vector",)),
         Profile("openclaw", Weighted(), (Cut(0.35, on="score"),), legs=_TWO_LEGS, pool_per_limit=4),

@@ -13,7 +13,7 @@ from recollect.errors import SettingsError
 from recollect.ports import Stage
 from recollect.search.combine import Combine
 from recollect.search.fusion import MaxNorm, Rrf, Single, Weighted
-from recollect.search.stages import Abstain, Boost, Cut, Decay, Mmr, Newer, Quota, Spread, Suppress
+from recollect.search.stages import Abstain, Boost, Collapse, Cut, Decay, Mmr, Newer, Quota, Settle, Spread, Suppress
 
 FUSIONS: Mapping[str, Any] = {
     "default": Combine,
@@ -31,6 +31,8 @@ STAGES: Mapping[str, Any] = {
     "spread": Spread,
     "boost": Boost,
     "suppress": Suppress,
+    "collapse": Collapse,
+    "settle": Settle,
     "quota": Quota,
     "cut": Cut,
 }

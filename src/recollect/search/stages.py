@@ -160,23 +160,86 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Suppress:
-    """Drops passages that another document in the index says it supersedes."""
+    """Drops passages that another passage in the index says it supersedes; pinned ones stay."""
 
-    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002
-        """Looks at what the candidates themselves declare; two that supersede each other both stay."""
+    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
+        """Looks at what the store knows and at what the candidates declare; two that supersede each other both stay."""
+        if query.include_superseded:
+            return list(candidates)
         by: dict[str, set[str]] = {}
         for c in candidates:
             for name in c.chunk.facts.supersedes:
                 by.setdefault(name, set()).add(c.chunk.path)
-        if not by:
-            return list(candidates)
         none: set[str] = set()
 
         def stays(c: Candidate) -> bool:
+            if c.chunk.facts.pinned:
+                return True
+            if c.relations.superseded_by and not c.relations.copy:
+                return False
             newer = by.get(c.chunk.path, none) | by.get(c.id, none)
             return newer <= {c.chunk.path, *c.chunk.facts.supersedes}
 
         return [c for c in candidates if stays(c)]
+
+
+@dataclass(frozen=True, slots=True)
+class Collapse:
+    """Drops passages of which the index has a newer copy; pinned ones stay."""
+
+    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
+        """The newest copy stands at the best place that any reached; if no leg brought it, the best stands for all."""
+        copies = [c for c in candidates if c.relations.copy and not c.chunk.facts.pinned]
+        if query.include_superseded or not copies:
+            return list(candidates)
+        older = {c.id for c in copies}
+        stand_in = {c.id: c.id for c in candidates if c.id not in older}
+        best: dict[str, float] = {}
+        for c in copies:
+            head = stand_in.setdefault(c.relations.superseded_by, c.id)
+            best[head] = max(best.get(head, 0.0), c.score)
+        gone = older - set(stand_in.values())
+        kept = [c for c in candidates if c.id not in gone]
+        if all(best.get(c.id, 0.0) <= c.score for c in kept):
+            return kept
+        return rescored(kept, lambda c: max(c.score, best.get(c.id, 0.0)))
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Of two passages that contradict each other the newer goes directly before the older.
+
+    Nothing else moves. A question that names a day is left alone: it may well be about the older one.
+    """
+
+    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
+        """Lifts the newer; drops nothing."""
+        out = list(candidates)
+        if query.dates or not any(c.relations.conflicts_with for c in out):
+            return out
+        for newer in sorted((c for c in candidates if c.relations.conflicts_with), key=_newest_last):
+            against = set(newer.relations.conflicts_with)
+            place = next((i for i, c in enumerate(out) if c.id == newer.id), 0)
+            goal = next(
+                (i for i, c in enumerate(out[:place]) if c.id in against and is_newer(newer.chunk, c.chunk)), None
+            )
+            if goal is not None:
+                lifted = replace(out.pop(place), score=out[goal].score)
+                out.insert(goal, lifted)
+        return falling(out)
+
+
+def _newest_last(candidate: Candidate) -> tuple[str, str, int, str]:
+    day = candidate.chunk.facts.date
+    return (day.isoformat() if day else "", candidate.chunk.path, candidate.chunk.start_line, candidate.id)
+
+
+def is_newer(one: Chunk, other: Chunk) -> bool:
+    """Whether a passage is surely newer than another: by their days, or further down in one note."""
+    days = one.facts.date, other.facts.date
+    if one.path == other.path:
+        return one.start_line > other.start_line
+    return days[0] is not None and days[1] is not None and days[0] > days[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,14 +340,17 @@ class Cut:
 __all__ = [
     "Abstain",
     "Boost",
+    "Collapse",
     "Cut",
     "Decay",
     "Mmr",
     "Newer",
     "Quota",
+    "Settle",
     "Spread",
     "Suppress",
     "age_days",
+    "is_newer",
     "jaccard",
     "ordered",
 ]

@@ -104,4 +104,46 @@ MIGRATIONS = (
         PRIMARY KEY (model, content_hash)
     ) WITHOUT ROWID;
     """,
+    # What passages are to each other. Judged by form (a hash of what a text says), so that a hundred copies are one;
+    # rows wait in `unjudged`, which the triggers fill, and leave it in the transaction that writes what was found.
+    """
+    CREATE TABLE unjudged (row INTEGER PRIMARY KEY REFERENCES chunks (row) ON DELETE CASCADE);
+    INSERT INTO unjudged SELECT row FROM chunks;
+    CREATE TABLE copies (
+        row INTEGER PRIMARY KEY REFERENCES chunks (row) ON DELETE CASCADE,
+        form BLOB NOT NULL,
+        kin BLOB NOT NULL,
+        standing TEXT NOT NULL,
+        id TEXT NOT NULL
+    );
+    CREATE INDEX copies_form ON copies (form);
+    CREATE INDEX copies_kin ON copies (kin, standing DESC, id);
+    CREATE TABLE traits (trait INTEGER, since INTEGER, form BLOB, PRIMARY KEY (trait, since, form)) WITHOUT ROWID;
+    CREATE INDEX traits_form ON traits (form);
+    CREATE TABLE conflicts (one BLOB, other BLOB, PRIMARY KEY (one, other)) WITHOUT ROWID;
+    CREATE INDEX conflicts_other ON conflicts (other);
+    CREATE TABLE replaced (
+        target TEXT NOT NULL,
+        part TEXT NOT NULL,
+        row INTEGER NOT NULL REFERENCES chunks (row) ON DELETE CASCADE,
+        PRIMARY KEY (target, part, row)
+    ) WITHOUT ROWID;
+    CREATE INDEX replaced_row ON replaced (row);
+    CREATE TRIGGER chunk_waits AFTER INSERT ON chunks BEGIN
+        INSERT OR IGNORE INTO unjudged VALUES (NEW.row);
+    END;
+    CREATE TRIGGER facts_changed AFTER UPDATE OF date, evergreen, pinned, source, supersedes ON documents
+    WHEN (OLD.date, OLD.evergreen, OLD.pinned, OLD.source, OLD.supersedes)
+        IS NOT (NEW.date, NEW.evergreen, NEW.pinned, NEW.source, NEW.supersedes) BEGIN
+        INSERT OR IGNORE INTO unjudged SELECT row FROM chunks WHERE document = NEW.id;
+    END;
+    CREATE TRIGGER vector_came AFTER INSERT ON vectors BEGIN
+        INSERT OR IGNORE INTO unjudged SELECT row FROM chunks WHERE content_hash = NEW.content_hash;
+    END;
+    CREATE TRIGGER last_copy_gone AFTER DELETE ON copies
+    WHEN NOT EXISTS (SELECT 1 FROM copies WHERE form = OLD.form) BEGIN
+        DELETE FROM traits WHERE form = OLD.form;
+        DELETE FROM conflicts WHERE one = OLD.form OR other = OLD.form;
+    END;
+    """,
 )

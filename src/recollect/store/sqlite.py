@@ -23,6 +23,7 @@ import apsw
 from recollect.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
 from recollect.ports import FieldTerms, Nearest, Scored, Stored, TermCounts, Vectors
 from recollect.store.history import HistoryTables
+from recollect.store.kin import KinTables
 from recollect.store.matrix import Matrix
 from recollect.store.schema import APPLICATION_ID, MIGRATIONS
 from recollect.text.words import index_terms
@@ -87,7 +88,7 @@ def on_network(path: Path) -> bool:
     return kind.startswith(_NETWORK_FILE_SYSTEMS)
 
 
-class SqliteStore(HistoryTables):
+class SqliteStore(KinTables, HistoryTables):
     """One file, one writer at a time, as many readers as there are threads and processes."""
 
     def __init__(self, path: Path | None, *, read_only: bool = False) -> None:

@@ -155,6 +155,9 @@ def _search_options(command: Callable[..., Any]) -> Callable[..., Any]:
             ),
             click.option("--min-score", type=click.FloatRange(0, 1), help="Least confidence of a hit."),
             click.option("--budget-tokens", type=click.IntRange(0), default=0, help="Stop before this many tokens."),
+            click.option(
+                "--include-superseded", is_flag=True, help="Also older copies and what another note supersedes."
+            ),
             click.option("--as-of", help="Answer as if it were that day: notes dated later are not seen."),
             click.option("--now", help="Take this ISO date for today."),
             click.option(

@@ -67,6 +67,10 @@ def answer(found: Found) -> None:
         for line in highlight(hit.snippet, found.query.text).splitlines():
             if line.strip():
                 click.echo(f"      {line}")
+        marks = [f"conflicts with {i}" for i in hit.conflicts_with]
+        marks += [f"superseded by {hit.superseded_by}"] if hit.superseded_by else []
+        if marks:
+            click.secho(f"      ! {', '.join(marks)}", fg="yellow")
         click.secho(f"      {chunk.id}  {hit.why}", dim=True)
 
 

@@ -39,6 +39,7 @@ HIT = record(
     id=STRING, path=STRING, start_line=COUNT, end_line=COUNT, heading=several(STRING), source=STRING,
     date=maybe(STRING), score=SHARE, confidence=SHARE, vector_score=maybe(NUMBER), text_score=NUMBER, ranks=RANKS,
     recency=SHARE, snippet=STRING, citation=STRING, why=STRING, time=maybe(STRING), origin=STRING,
+    superseded_by=maybe(STRING), conflicts_with=several(STRING),
 )  # fmt: skip
 STEP = record(
     name=STRING, order=several(record(id=STRING, rank=COUNT, score=NUMBER)), dropped=several(STRING), took_ms=NUMBER
@@ -47,7 +48,15 @@ TRACE = record(
     legs=several(STEP),
     stages=several(STEP),
     candidates=table(
-        record(citation=STRING, date=maybe(STRING), ranks=RANKS, signals=table(NUMBER), parts=table(NUMBER))
+        record(
+            citation=STRING,
+            date=maybe(STRING),
+            ranks=RANKS,
+            signals=table(NUMBER),
+            parts=table(NUMBER),
+            superseded_by=maybe(STRING),
+            conflicts_with=several(STRING),
+        )
     ),
 )
 FOUND = record(

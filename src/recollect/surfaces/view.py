@@ -47,6 +47,8 @@ def hit(one: Hit) -> dict[str, Any]:
         "why": one.why,
         "time": chunk.time.isoformat(timespec="seconds") if chunk.time else None,
         "origin": chunk.origin,
+        "superseded_by": one.superseded_by or None,
+        "conflicts_with": list(one.conflicts_with),
     }
 
 
@@ -87,6 +89,8 @@ def _candidate(one: Candidate) -> dict[str, Any]:
         "ranks": {leg: {"rank": r.rank, "score": _number(r.score)} for leg, r in sorted(one.ranks.items())},
         "signals": {name: _number(value) for name, value in sorted(one.signals.items())},
         "parts": {name: _number(value) for name, value in addends(one).items()},
+        "superseded_by": one.relations.superseded_by or None,
+        "conflicts_with": list(one.relations.conflicts_with),
     }
 
 

@@ -78,7 +78,6 @@ function card(hit, i, { beside } = {}) {
   const badges = [];
   for (const id of hit.conflicts_with || []) badges.push(el("button", { type: "button", class: "badge", onclick: (e) => open(e, id) }, "conflicts with another note"));
   if (hit.superseded_by) badges.push(el("button", { type: "button", class: "badge", onclick: (e) => open(e, hit.superseded_by) }, "superseded"));
-  for (const copy of hit.duplicates || []) badges.push(el("button", { type: "button", class: "badge", onclick: (e) => open(e, copy) }, "also elsewhere"));
   if (hit.origin && hit.origin !== "owner") badges.push(el("span", { class: "badge" }, hit.origin));
   if (beside) badges.push(moved(beside.get(hit.id), i + 1));
   const made = el(

@@ -1,0 +1,229 @@
+"""What passages are to each other, in tables of their own: copies, groups of copies, conflicts and successors.
+
+Everything is keyed by row or by form and goes with the chunk it speaks of, so a deleted newest copy makes the next one
+visible by itself. Every look-up is by index and limited: none grows with the number of notes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from recollect.ports import Copy, Vectors
+from recollect.types import Chunk, Filters, Relations
+
+if TYPE_CHECKING:
+    import apsw
+
+_PER_TRAIT = 8
+_IN_GROUP = 64
+_IN = 400
+_LINES = re.compile(r"L?(\d+)(?:-L?(\d+))?\Z")
+
+
+class KinTables:
+    """The part of a SQLite store that knows what passages are to each other."""
+
+    _db: apsw.Connection
+
+    if TYPE_CHECKING:
+
+        def _all(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]: ...
+        def _allowed(self, filters: Filters) -> set[int] | None: ...
+        def chunks(self, rows: Sequence[int]) -> dict[int, Chunk]: ...  # noqa: D102
+        def writing(self) -> AbstractContextManager[None]: ...  # noqa: D102
+
+    def unjudged(self, limit: int) -> list[int]:
+        """Rows whose likeness to others was not looked at since they or their document changed, the oldest first."""
+        return [r[0] for r in self._all("SELECT row FROM unjudged ORDER BY row LIMIT ?", (limit,))]
+
+    def kin_of(self, form: bytes) -> bytes | None:
+        """The group of a form, if any chunk has it."""
+        found = self._all("SELECT kin FROM copies WHERE form = ? LIMIT 1", (form,))
+        return found[0][0] if found else None
+
+    def forms_of(self, kin: bytes, limit: int) -> dict[bytes, Chunk]:
+        """The forms of a group, each with a chunk that has it."""
+        found = self._all("SELECT form, max(row) FROM copies WHERE kin = ? GROUP BY form LIMIT ?", (kin, limit))
+        return self._with_chunks(found)
+
+    def forms_like(self, traits: Sequence[int], limit: int) -> dict[bytes, Chunk]:
+        """Forms that share a trait, the ones that share most first, the newer first among equals."""
+        shared: Counter[bytes] = Counter()
+        since: dict[bytes, int] = {}
+        for trait in traits:
+            sql = "SELECT form, since FROM traits WHERE trait = ? ORDER BY since DESC LIMIT ?"
+            for form, row in self._all(sql, (trait, _PER_TRAIT)):
+                shared[form] += 1
+                since[form] = row
+        best = sorted(shared, key=lambda f: (-shared[f], -since[f], f))[:limit]
+        marks = ",".join("?" * len(best))
+        found = dict(self._all(f"SELECT form, max(row) FROM copies WHERE form IN ({marks}) GROUP BY form", best))
+        return self._with_chunks([(form, found[form]) for form in best if form in found])
+
+    def _with_chunks(self, found: Iterable[tuple[Any, ...]]) -> dict[bytes, Chunk]:
+        rows: dict[bytes, int] = dict(found)
+        chunks = self.chunks(list(rows.values()))
+        return {form: chunks[row] for form, row in rows.items() if row in chunks}
+
+    def vectors_of(self, model: str, hashes: Sequence[str]) -> dict[str, Vectors]:
+        """The vectors of this model by content hash."""
+        import numpy as np  # noqa: PLC0415
+
+        marks = ",".join("?" * len(hashes))
+        found = self._all(
+            f"SELECT content_hash, vector FROM vectors WHERE model = (SELECT id FROM models WHERE name = ?)"
+            f" AND content_hash IN ({marks})",
+            (model, *hashes),
+        )
+        return {key: np.frombuffer(vector, dtype="<f4") for key, vector in found}
+
+    def put_form(self, copy: Copy, *, traits: Sequence[int], conflicts: Sequence[bytes]) -> None:
+        """Notes a form that is new: how it is found, and the forms that it conflicts with."""
+        with self.writing():
+            row = copy.chunk.row
+            self._db.executemany("INSERT OR IGNORE INTO traits VALUES (?, ?, ?)", [(t, row, copy.form) for t in traits])
+            pairs = [pair for other in conflicts for pair in ((copy.form, other), (other, copy.form))]
+            self._db.executemany("INSERT OR IGNORE INTO conflicts VALUES (?, ?)", pairs)
+
+    def put_copy(self, copy: Copy) -> None:
+        """Notes what a chunk says and replaces, and that it was judged."""
+        row = copy.chunk.row
+        with self.writing():
+            self._db.execute("DELETE FROM replaced WHERE row = ?", (row,))
+            self._db.execute(
+                "INSERT INTO copies VALUES (?, ?, ?, ?, ?) ON CONFLICT (row) DO UPDATE SET"
+                " form = excluded.form, kin = excluded.kin, standing = excluded.standing",
+                (row, copy.form, copy.kin, copy.standing, copy.chunk.id),
+            )
+            self._db.executemany("INSERT OR IGNORE INTO replaced VALUES (?, ?, ?)", [(*r, row) for r in copy.replaces])
+            self._db.execute("DELETE FROM unjudged WHERE row = ?", (row,))
+
+    def join(self, form: bytes, kin: bytes) -> None:
+        """Moves all chunks of a form to a group."""
+        with self.writing():
+            self._db.execute("UPDATE copies SET kin = ? WHERE form = ?", (kin, form))
+
+    def judge_anew(self) -> None:
+        """Forgets every judgement; all chunks wait again."""
+        with self.writing():
+            for table in ("copies", "traits", "conflicts", "replaced"):
+                self._db.execute(f"DELETE FROM {table}")
+            self._db.execute("INSERT OR IGNORE INTO unjudged SELECT row FROM chunks")
+
+    def relations(self, chunks: Sequence[Chunk], filters: Filters) -> dict[int, Relations]:
+        """What passages that pass the filters are to these, by row; rows that have no relation are left out."""
+        by_row = {c.row: c for c in chunks}
+        allowed = self._allowed(filters)
+        newest = self._newest(list(by_row), allowed)
+        successors = self._successors(chunks, allowed)
+        conflicts = self._conflicts(list(by_row), allowed)
+        known = dict(by_row)
+        known |= self.chunks([r for r in {*newest.values(), *successors.values()} if r not in known])
+        out: dict[int, Relations] = {}
+        for row in {*newest, *successors, *conflicts}:
+            by = known.get(successors.get(row) or newest.get(row) or 0)
+            copy = row not in successors and by is not None
+            against = conflicts.get(row, ())
+            if by or against:
+                out[row] = Relations(by.id if by else "", by.citation if by else "", copy, tuple(against))
+        return out
+
+    def _newest(self, rows: Sequence[int], allowed: set[int] | None) -> dict[int, int]:
+        """The row that stands for a group, for those that another stands for."""
+        out: dict[int, int] = {}
+        for part in _parts(rows):
+            marks = ",".join("?" * len(part))
+            found = self._all(
+                "SELECT k.row, (SELECT b.row FROM copies b WHERE b.kin = k.kin ORDER BY b.standing DESC, b.id LIMIT 1),"
+                f" k.kin FROM copies k WHERE k.row IN ({marks})",
+                part,
+            )
+            for row, best, kin in found:
+                head = best
+                if best != row and allowed is not None and best not in allowed:
+                    group = self._all(
+                        "SELECT row FROM copies WHERE kin = ? ORDER BY standing DESC, id LIMIT ?", (kin, _IN_GROUP)
+                    )
+                    head = next((r for (r,) in group if r in allowed), row)
+                if head != row:
+                    out[row] = head
+        return out
+
+    def _conflicts(self, rows: Sequence[int], allowed: set[int] | None) -> dict[int, list[str]]:
+        """The ids of the newest passages that say otherwise."""
+        out: dict[int, list[str]] = defaultdict(list)
+        for part in _parts(rows):
+            marks = ",".join("?" * len(part))
+            found = self._all(
+                "SELECT k.row, (SELECT h.kin FROM copies h WHERE h.form = x.other LIMIT 1)"
+                f" FROM copies k JOIN conflicts x ON x.one = k.form WHERE k.row IN ({marks})",
+                part,
+            )
+            for row, kin in dict.fromkeys(found):
+                group = self._all(
+                    "SELECT row, id FROM copies WHERE kin = ? ORDER BY standing DESC, id LIMIT ?",
+                    (kin, 1 if allowed is None else _IN_GROUP),
+                )
+                head = next((i for r, i in group if r != row and (allowed is None or r in allowed)), None)
+                if head:
+                    out[row].append(head)
+        return {row: sorted(ids) for row, ids in out.items()}
+
+    def _successors(self, chunks: Sequence[Chunk], allowed: set[int] | None) -> dict[int, int]:
+        """The row that says it supersedes a chunk, its part of a note or the whole note; not if each says so."""
+        names = list({name for c in chunks for name in (c.id, c.path)})
+        claims: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        for part in _parts(names):
+            marks = ",".join("?" * len(part))
+            sql = f"SELECT target, part, row FROM replaced WHERE target IN ({marks}) ORDER BY row"
+            for target, piece, row in self._all(sql, part):
+                if allowed is None or row in allowed:
+                    claims[target].append((piece, row))
+        if not claims:
+            return {}
+        known = self.chunks(list({row for found in claims.values() for _, row in found}))
+        mine = self._claims_of([c.row for c in chunks])
+        out: dict[int, int] = {}
+        for c in chunks:
+            found = [(row, True) for _, row in claims.get(c.id, ())]
+            found += [(row, bool(piece)) for piece, row in claims.get(c.path, ()) if _within(piece, c)]
+            for row, precise in found:
+                by = known.get(row)
+                if by is None or row == c.row or mine[c.row] & {by.id, by.path}:
+                    continue
+                if precise or by.path != c.path:  # a note that names itself does not vanish
+                    out[c.row] = row
+                    break
+        return out
+
+    def _claims_of(self, rows: Sequence[int]) -> dict[int, set[str]]:
+        out: dict[int, set[str]] = defaultdict(set)
+        for part in _parts(rows):
+            marks = ",".join("?" * len(part))
+            for row, target in self._all(f"SELECT row, target FROM replaced WHERE row IN ({marks})", part):
+                out[row].add(target)
+        return out
+
+
+def _within(part: str, chunk: Chunk) -> bool:
+    """Whether a chunk is what follows `#` in a reference: lines that it touches, or a heading that it is under."""
+    if not part:
+        return True
+    if lines := _LINES.match(part):
+        first, last = int(lines[1]), int(lines[2] or lines[1])
+        return chunk.start_line <= last and chunk.end_line >= first
+    wanted = _slug(part)
+    return any(_slug(title) == wanted for title in chunk.heading)
+
+
+def _slug(title: str) -> str:
+    return re.sub(r"[\W_]+", "-", title.casefold()).strip("-")
+
+
+def _parts(values: Sequence[Any]) -> Iterable[Sequence[Any]]:
+    for i in range(0, len(values), _IN):
+        yield values[i : i + _IN]

@@ -1,0 +1,181 @@
+"""Finds copies and contradictions among notes, with each sync, for what changed since the last one.
+
+A chunk is compared with a bounded number of others that an index names, so the hundred-thousandth note costs what the
+first did. What waits is in the store and leaves it in the transaction that writes the result: a crash repeats a few
+comparisons and loses none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from recollect.ports import Copy, Progress, Store
+from recollect.text.alike import RULES, Reading, Verdict, judge, read
+from recollect.types import Chunk
+
+NEIGHBOURS = 16
+"""With so many others a new text is compared."""
+_COMMIT_EVERY_S = 0.1
+_BATCH = 256
+_MOST_FORMS = 8
+_CLOSE = 0.8
+_ENTRY_FILES = ("memory", "user")
+_CODE = re.compile(r"\d{1,8}|[0-9a-f]{6,}|")
+_SUPERSEDES = re.compile(r"^[ \t]*<!--\s*supersedes:\s*(.+?)\s*-->[ \t]*$", re.MULTILINE | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Consolidated:
+    """How many chunks were judged, with how many comparisons, and whether some still wait."""
+
+    judged: int = 0
+    compared: int = 0
+    complete: bool = True
+
+
+def _quiet(_what: str, _done: int, _total: int) -> None:
+    """Progress that nobody watches."""
+
+
+def consolidate(
+    store: Store, *, model: str = "", deadline: float | None = None, progress: Progress = _quiet
+) -> Consolidated:
+    """Judges what waits, the oldest first, until none is left or `deadline` (monotonic) is past."""
+    if store.get_meta("judgement") != RULES:
+        with store.writing():
+            store.judge_anew()
+            store.set_meta("judgement", RULES)
+    judged = compared = 0
+    while rows := store.unjudged(_BATCH):
+        if deadline is not None and time.monotonic() >= deadline:
+            return Consolidated(judged, compared, complete=False)
+        with store.writing():
+            until = time.monotonic() + _COMMIT_EVERY_S
+            if deadline is not None:
+                until = min(until, deadline)
+            for row in rows:
+                compared += _settle(store, store.chunks([row])[row], model)
+                judged += 1
+                if time.monotonic() >= until:
+                    break
+        progress("likeness", judged, judged + len(store.unjudged(_BATCH)))
+    return Consolidated(judged, compared)
+
+
+def _settle(store: Store, chunk: Chunk, model: str) -> int:
+    """Writes down what a chunk is to the others, and says how many it was compared with."""
+    reading = _read(chunk)
+    form = bytes.fromhex(reading.form)
+    kin = store.kin_of(form)
+    compared = 0
+    if kin is None:
+        others = _others(store, chunk, reading)
+        verdicts = _verdicts(store, chunk, others, model)
+        compared = len(verdicts)
+        kin = _group(store, chunk, [f for f, v in verdicts.items() if v is Verdict.DUPLICATE], model) or _own(
+            store, form
+        )
+        copy = Copy(chunk, form, kin, standing(chunk), replaces(chunk))
+        against = [f for f, v in verdicts.items() if v is Verdict.CONFLICT]
+        store.put_form(copy, traits=reading.traits, conflicts=against)
+    elif model and len(store.forms_of(kin, 2)) == 1:
+        # The vector may have come after the words were judged; only now a model can be sure of a near copy.
+        others = _others(store, chunk, reading)
+        verdicts = _verdicts(store, chunk, others, model)
+        compared = len(verdicts)
+        joined = _group(store, chunk, [f for f, v in verdicts.items() if v is Verdict.DUPLICATE], model)
+        if joined:
+            kin = joined
+            store.join(form, kin)
+    store.put_copy(Copy(chunk, form, kin, standing(chunk), replaces(chunk)))
+    return compared
+
+
+def _read(chunk: Chunk) -> Reading:
+    """A note's name is a heading too: `port: 8080` in `ann.md` and in `bob.md` are two facts."""
+    name = "" if chunk.source == "sessions" else PurePosixPath(chunk.path).stem
+    words = " ".join(w for w in re.split(r"[\W_]+", name) if not _CODE.fullmatch(w))
+    return read(chunk.text, (*chunk.heading, words) if words else chunk.heading)
+
+
+def _others(store: Store, chunk: Chunk, reading: Reading) -> dict[bytes, Chunk]:
+    """What a chunk is compared with: not with a piece of itself, and not with the one that repeats its last lines."""
+    found = store.forms_like(reading.traits, NEIGHBOURS)
+    return {form: c for form, c in found.items() if form.hex() != reading.form and not _touch(c, chunk)}
+
+
+def _touch(a: Chunk, b: Chunk) -> bool:
+    return a.path == b.path and a.start_line <= b.end_line and b.start_line <= a.end_line
+
+
+def _own(store: Store, form: bytes) -> bytes:
+    """A group of its own; named by the form, unless the rest of an older group still goes by that name."""
+    name = form
+    while store.forms_of(name, 1):
+        name = hashlib.blake2b(name, digest_size=12).digest()
+    return name
+
+
+def _verdicts(store: Store, chunk: Chunk, others: Mapping[bytes, Chunk], model: str) -> dict[bytes, Verdict]:
+    """What each other form is to a chunk; the model is asked only where words alone leave a doubt."""
+    mine = _read(chunk)
+    verdicts = {form: judge(mine, _read(other)) for form, other in others.items()}
+    doubtful = [form for form, v in verdicts.items() if v is Verdict.DIFFERENT and _close(mine, _read(others[form]))]
+    if not model or not doubtful:
+        return verdicts
+    vectors = store.vectors_of(model, [chunk.content_hash, *(others[f].content_hash for f in doubtful)])
+    own = vectors.get(chunk.content_hash)
+    for form in doubtful:
+        theirs = vectors.get(others[form].content_hash)
+        if own is not None and theirs is not None:
+            verdicts[form] = judge(mine, _read(others[form]), cosine=float(own @ theirs))
+    return verdicts
+
+
+def _close(a: Reading, b: Reading) -> bool:
+    return len(a.keys & b.keys) >= _CLOSE * max(len(a.keys), len(b.keys))
+
+
+def _group(store: Store, chunk: Chunk, copies: Sequence[bytes], model: str) -> bytes | None:
+    """The group of which every form is a copy of this chunk: no chain of small steps may hide a difference."""
+    for form in copies:
+        kin = store.kin_of(form)
+        if kin is None:
+            continue
+        forms = store.forms_of(kin, _MOST_FORMS + 1)
+        verdicts = _verdicts(store, chunk, forms, model)
+        if len(forms) <= _MOST_FORMS and all(v is Verdict.DUPLICATE for v in verdicts.values()):
+            return kin
+    return None
+
+
+def standing(chunk: Chunk) -> str:
+    """Sorts the copies of a text: pinned first, transcripts last; else the newest, and of undated ones the curated."""
+    path = PurePosixPath(chunk.path)
+    curated = len(path.parts) == 1 and path.stem.casefold() in _ENTRY_FILES
+    rank = 2 if chunk.facts.pinned else 0 if chunk.source == "sessions" else 1
+    day = chunk.facts.date.isoformat() if chunk.facts.date else ""
+    return f"{rank} {day:10} {curated:d}"
+
+
+def replaces(chunk: Chunk) -> tuple[tuple[str, str], ...]:
+    """What a chunk says it supersedes, by its note's front matter or a comment line: (id or path, part of the path).
+
+    What somebody said in a transcript, or a tool printed there, must not hide a note.
+    """
+    if chunk.source == "sessions":
+        return ()
+    named = [*chunk.facts.supersedes]
+    for found in _SUPERSEDES.findall(chunk.text):
+        named += re.split(r"[\s,]+", found) if "/" not in found else [found]
+    out = []
+    for name in named:
+        path, _, part = name.strip().removeprefix("./").partition("#")
+        if path:
+            out.append((path, part.strip()))
+    return tuple(dict.fromkeys(out))

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.text.tokens import DATE, FIGURE, MARK, NOT, tokens
+
+
+def keys(text: str) -> list[str]:
+    return [t.key for t in tokens(text)]
+
+
+@pytest.mark.parametrize(
+    "spellings",
+    [
+        ("30 seconds", "30s", "thirty seconds", "30 sec"),
+        ("60 minutes", "1 hour", "one hour", "1 h"),
+        ("12,000 EUR", "€12000", "12000 euros", "12k EUR"),
+        ("32 GB", "32GB", "32000 MB"),
+        ("two hundred grams", "200 g"),
+        (
+            "March 5, 2026",
+            "5 March 2026",
+            "2026-03-05",
+            "5. März 2026",
+            "2026年3月5日",
+            "5th of March 2026",
+            "5 марта 2026",
+        ),
+        ("2:00 pm", "14:00", "2 pm", "14 Uhr", "14時"),
+        ("Friday", "fridays", "Freitag", "星期五", "金曜日"),
+        ("does not", "doesn't", "Doesn’t"),
+        ("cannot", "can't", "can not"),
+        ("no longer", "not", "never"),
+        ("**bold** `code`", "bold code"),
+        ("[the page](https://example.org)", "the page"),
+        ("８０８０", "8080"),
+    ],
+)
+def test_one_meaning_has_one_key_however_it_is_written(spellings: tuple[str, ...]) -> None:
+    assert len({tuple(keys(s)) for s in spellings}) == 1, {s: keys(s) for s in spellings}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("3.1", "3.10"), ("-5", "5"), ("007", "7"), ("30 s", "30 ms"), ("5 €", "5 $"), ("hunter2", "Hunter2"),
+        ("lives", "lived"), ("from Ann", "to Ann"), ("1234567890123", "1234567890124"), ("a < b", "a > b"),
+        ("[ ] pay", "[x] pay"), ("✅ tests", "❌ tests"), ("is it?", "is it"), ("ready", "!ready"),
+        ("my port", "your port"),
+        ("2026-03-05", "2026-03-06"), ("9:30", "19:30"), ("May 5", "March 5"), ("/etc/a", "/opt/a"),
+        ("v1.2.3", "v1.2.4"),
+        ("支持", "不支持"), ("使えます", "使えません"), ("1" * 50, "1" * 49 + "2"), ("a && b", "a || b"),
+    ],
+)  # fmt: skip
+def test_what_can_change_a_meaning_is_kept(one: str, other: str) -> None:
+    assert keys(one) != keys(other)
+
+
+def test_kinds_say_what_a_difference_is_about() -> None:
+    found = {t.key: t.kind for t in tokens("- [x] Port 8080 is not open on 2026-03-05 ✅ in src/app.py")}
+    assert found["8080"] == FIGURE
+    assert found["not"] == NOT
+    assert found["2026-03-05"] == DATE
+    assert (found["done"], found["✅"]) == (MARK, MARK)
+    assert found["src/app.py"] == FIGURE
+
+
+def test_may_is_a_month_only_beside_a_day_or_year() -> None:
+    assert "0000-05-05" in keys("on May 5")
+    assert "may" in keys("guests may stay")
+
+
+def test_words_that_look_like_negations_are_none() -> None:
+    assert NOT not in {t.kind for t in tokens("非常好，与别人不同")}
+
+
+@given(st.text())
+def test_any_text_has_tokens_without_an_error(text: str) -> None:
+    assert all(t.key for t in tokens(text))
+
+
+@given(st.text(alphabet="0123456789.,:-/€$%年月日時 spamkbMay", max_size=40))
+def test_any_row_of_figures_is_read_the_same_twice(text: str) -> None:
+    assert tokens(text) == tokens(text)
