@@ -108,6 +108,33 @@ def test_a_workspace_file_may_not_say_where_the_index_is(root: Path, env: dict[s
 
 
 @pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('sources = ["memory", "sessions"]', "sources"),
+        ('[sessions]\npaths = ["chats"]', r"sessions\.paths"),
+        ("[sessions]\nall_projects = true", r"sessions\.all_projects"),
+        ("[redact]\nenabled = false", r"redact\.enabled"),
+    ],
+)
+def test_a_workspace_file_may_not_read_conversations_nor_let_secrets_in(
+    root: Path, env: dict[str, str], text: str, key: str
+) -> None:
+    own(root, text)
+    with pytest.raises(SettingsError, match=rf"may not set {key}"):
+        load(root, env=env)
+    (root / "recollect.toml").unlink()
+    user(env, text)
+    assert load(root, env=env).origins
+
+
+def test_every_place_adds_its_patterns_and_takes_none_away(root: Path, env: dict[str, str]) -> None:
+    user(env, "[redact]\npatterns = ['ACME-[0-9]{6}', 'x,y']")
+    own(root, "[redact]\npatterns = ['hush', 'x,y']")
+    settings = load(root, env=env | {"RECOLLECT_REDACT_PATTERNS": "a{1,2}\nb"}, flags={"redact.patterns": ["flag"]})
+    assert settings.redact.patterns == ("ACME-[0-9]{6}", "x,y", "hush", "a{1,2}", "b", "flag")
+
+
+@pytest.mark.parametrize(
     "value",
     ['["/etc"]', '["../other"]', '["docs/../../x"]', '["~/notes"]', '[" /etc"]', '"docs:/etc"', '["docs", "/etc"]'],
 )
@@ -180,6 +207,8 @@ def test_a_file_that_is_no_toml_is_named(root: Path, env: dict[str, str], data: 
         ({"chunk.overlap": 200}, "less than half"),
         ({"search.limit": 0}, "at least 1"),
         ({"sources": ["mail"]}, "memory"),
+        ({"sources": []}, "sessions"),
+        ({"search.session_share": 1.5}, "from 0 to 1"),
         ({"search.pool": -1}, "at least 1, or 0"),
         ({"search.rerank": "remote"}, "none, local or http"),
         ({"search.rerank": "http"}, "address of the reranker"),

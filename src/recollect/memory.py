@@ -21,7 +21,7 @@ from recollect.embed.chain import Chain, Probe
 from recollect.embed.generations import belongs, flip, generation_of, pinned
 from recollect.embed.memo import Memo
 from recollect.errors import EmbedderError, NotFoundError, StoreDamagedError, StoreError, UsageError, WorkspaceError
-from recollect.ports import Embedder, Progress, Reranker
+from recollect.ports import Conversations, Embedder, Progress, Reranker, Source
 from recollect.search import explain, profiles, timeline, trail
 from recollect.search.evidence import ask
 from recollect.search.merge import merged
@@ -42,9 +42,23 @@ from recollect.text.chunk import ChunkSize, Passage
 from recollect.text.dates import spans_in
 from recollect.text.intent import asks_for_now
 from recollect.text.markdown import split_lines
+from recollect.text.redact import Redactor
 from recollect.text.snippet import snippet
 from recollect.text.words import clean, query_terms
-from recollect.types import Candidate, Chunk, Edge, Estimate, Filters, Found, Hit, Notice, Query, Skipped, SyncReport
+from recollect.types import (
+    Candidate,
+    Chunk,
+    Edge,
+    End,
+    Estimate,
+    Filters,
+    Found,
+    Hit,
+    Notice,
+    Query,
+    Skipped,
+    SyncReport,
+)
 
 MAX_QUERY = 20_000
 _LEAST_WAIT_S = 0.25
@@ -57,7 +71,7 @@ _LINES = re.compile(r"(?P<path>.+?)(?::(?P<a>\d+)(?:-(?P<b>\d+))?|#L?(?P<c>\d+)(
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What `get` returns: lines of a note as they are on disk."""
+    """What `get` returns: lines of a note, or the turns on some lines of a transcript."""
 
     path: str
     start_line: int
@@ -90,6 +104,7 @@ class Status:
     cached: int = 0
     cache_bytes: int = 0
     levels: tuple[Probe, ...] = ()
+    sources: tuple[tuple[str, int, int], ...] = ()
 
     @property
     def fresh(self) -> bool:
@@ -112,6 +127,7 @@ class Memory:
     ) -> None:
         self.root = root
         self.settings = settings
+        self._redactor = Redactor(settings.redact.patterns) if settings.redact.enabled else None
         self.store = store
         self._notices = notices
         self._env = os.environ if env is None else env
@@ -182,10 +198,20 @@ class Memory:
     @property
     def _engine(self) -> Engine:
         own = self.settings
-        source = FileSource(self.root, extra_paths=own.extra_paths, max_file_bytes=own.max_file_bytes)
-        return Engine(
-            [source], self.store, ChunkSize(own.chunk.tokens, own.chunk.overlap), extra_origin=own.extra_origin
-        )
+        sources: list[Source] = []
+        if "memory" in own.sources:
+            sources.append(FileSource(self.root, extra_paths=own.extra_paths, max_file_bytes=own.max_file_bytes))
+        if "sessions" in own.sources:
+            from recollect.sources.sessions import SessionSource  # noqa: PLC0415 - only those who have them pay for it
+
+            said = own.sessions
+            sources.append(
+                SessionSource(
+                    self.root, paths=said.paths, all_projects=said.all_projects, max_file_bytes=said.max_file_bytes
+                )
+            )
+        size = ChunkSize(own.chunk.tokens, own.chunk.overlap)
+        return Engine(sources, self.store, size, extra_origin=own.extra_origin, redactor=self._redactor)
 
     def _lock_path(self, kind: str = ".lock") -> Path | None:
         return None if self.store.path == ":memory:" else Path(self.store.path).with_suffix(kind)
@@ -425,7 +451,8 @@ class Memory:
         min_score: float | None, budget_tokens: int, now: dt.datetime | None,
     ) -> tuple[Query, Profile, list[Notice]]:  # fmt: skip
         notices: list[Notice] = []
-        chosen = profile if isinstance(profile, Profile) else self._profile(profile or self.settings.search.profile)
+        name = profile or self.settings.search.profile
+        chosen = name if isinstance(name, Profile) else self._profile(name, mixed=not filters.source)
         if limit is not None and limit < 1:
             raise UsageError(f"the limit is {limit}", hint="ask for at least one hit")
         text = clean(text)
@@ -450,12 +477,16 @@ class Memory:
         )
         return query, chosen, notices
 
-    def _profile(self, name: str) -> Profile:
-        """A profile by name with what the settings change about it; the legs and published ones stay as they are."""
+    def _profile(self, name: str, *, mixed: bool = True) -> Profile:
+        """A profile by name with what the settings change about it; the legs and published ones stay as they are.
+
+        Where sources are `mixed`, ours lets conversations fill no more than their share of the first hits.
+        """
         own = self.settings.search
         chosen = profiles.profile(name)
+        share = own.session_share if mixed and {"memory", "sessions"} <= set(self.settings.sources) else 1.0
         if name != own.profile:
-            return chosen
+            return profiles.adapted(chosen, session_share=share)
         stage = None
         if own.rerank != "none":
             if self._reranker is None:
@@ -465,7 +496,9 @@ class Memory:
                 stage = Rerank(
                     self._reranker, depth=own.rerank_depth, weight=own.rerank_weight, deadline_s=own.rerank_deadline_s
                 )
-        return profiles.adapted(chosen, fusion=own.fusion, stages=own.stages, pool=own.pool, reranker=stage)
+        return profiles.adapted(
+            chosen, fusion=own.fusion, stages=own.stages, pool=own.pool, reranker=stage, session_share=share
+        )
 
     def _run(self, query: Query, chosen: Profile, *, deadline_s: float | None = None) -> Ranked:
         if not query_terms(query.text):
@@ -531,14 +564,17 @@ class Memory:
                 kept = stage(kept, query)
         return list(kept)
 
-    def get(self, reference: str) -> Text:
-        """Lines by id, `path`, `path:from-to` or a citation, read from the file on disk."""
+    def get(self, reference: str, *, raw: bool = False) -> Text:
+        """Lines by id, `path`, `path:from-to` or a citation, read from the file on disk.
+
+        Secrets are redacted as in the index, and a transcript is its turns; `raw` is the file as it is.
+        """
         reference = unicodedata.normalize("NFC", clean(reference).strip())
         if re.fullmatch(r"[a-z2-7]{4,12}", reference):
             self._refresh(embed=False)  # lines move when a file is edited
             found = self.store.chunks_by_id(reference)
             if len(found) == 1:
-                return self._lines(found[0].path, found[0].start_line, found[0].end_line, found[0])
+                return self._lines(found[0].path, found[0].start_line, found[0].end_line, found[0], raw=raw)
             if found:
                 raise NotFoundError(
                     f"{reference} begins more than one id: {', '.join(c.id for c in found)}", hint="give more of it"
@@ -549,15 +585,27 @@ class Memory:
         path = match["path"] if match else reference
         first = int(match["a"] or match["c"]) if match else 1
         last = int(match["b"] or match["d"] or first) if match else None
-        return self._lines(path, first, last, None)
+        return self._lines(path, first, last, None, raw=raw)
 
-    def _lines(self, path: str, first: int, last: int | None, chunk: Chunk | None) -> Text:
-        source = self._engine.sources[0]
-        known = next((d for d in source.scan().documents if d.path == path), None)
-        if known is None:
+    def _lines(self, path: str, first: int, last: int | None, chunk: Chunk | None, *, raw: bool) -> Text:
+        everywhere = ((s, d) for s in self._engine.sources for d in s.scan().documents)
+        source, known = next(((s, d) for s, d in everywhere if d.path == path), (None, None))
+        if source is None or known is None:
             raise NotFoundError(f"no note is called {path!r}", hint="give a path as recollect search prints it")
+        redactor = None if raw else self._redactor
         try:
-            lines = split_lines(clean(source.read(known)))
+            if isinstance(source, Conversations) and not raw:
+                from recollect.text.transcript import readable  # noqa: PLC0415
+
+                turns, count = source.lines(known, max(first, 1), last)
+                if 1 <= first <= count and (last is None or last >= first):
+                    said = [replace(t, text=redactor(t.text).text) for t in turns] if redactor else turns
+                    return Text(path, first, min(last or count, count), readable(said), chunk)
+                lines = ["said"] * count  # only to be counted
+            else:
+                spoken = isinstance(source, Conversations)
+                text = Path(known.location).read_text("utf-8", "replace") if spoken else source.read(known)
+                lines = split_lines(redactor(clean(text)).text if redactor else clean(text))
         except (OSError, ValueError) as error:
             raise NotFoundError(f"{path} cannot be read: {error}", hint="recollect index reports each file") from error
         if len(lines) > 1 and not lines[-1]:
@@ -624,6 +672,7 @@ class Memory:
         likely = tuple(h for n, h in enumerate(found.hits) if n < usual or h.confidence >= Abstain().least)
         links, notices = read_links(self.root)
         told = trail.conflicts(self.store, [h.chunk for h in likely], links)
+        told |= {(h.chunk.id, other) for h in likely for other in h.conflicts_with}
         packed = pack(likely, found.query.text, budget_tokens=budget_tokens, conflicts=told)
         if likely and not packed.passages:
             message = f"no passage fits into {budget_tokens} tokens"
@@ -639,8 +688,18 @@ class Memory:
         _, notices = self._refresh(embed=False)
         links, more = read_links(self.root)
         start = trail.node_of(self.store, clean(reference))
-        found = trail.walk(self.store, start, links=links, depth=depth, kinds=kinds, direction=direction)
+        found = trail.walk(
+            self.store, start, links=links, depth=depth, kinds=kinds, direction=direction, further=self._judged
+        )
         return found, [*self._notices, *notices, *more]
+
+    def _judged(self, chunk: Chunk) -> list[Edge]:
+        """What consolidation knows of a passage, as edges."""
+        found = self.store.relations([chunk], Filters()).get(chunk.row)
+        if found is None:
+            return []
+        newer = [Edge("supersedes", End(found.superseded_by), End(chunk.id))] if found.superseded_by else []
+        return [*newer, *(Edge("conflicts_with", End(chunk.id), End(other)) for other in found.conflicts_with)]
 
     def link(self, start: str, kind: str, end: str, *, remove: bool = False) -> tuple[Edge, bool]:
         """Writes a link into `links.jsonl` of the workspace, or takes it out; whether the file changed."""
@@ -715,6 +774,7 @@ class Memory:
             cached=cached,
             cache_bytes=cache_bytes,
             levels=tuple(self.probe()) if deep else (),
+            sources=tuple(self.store.sources()),
         )
 
     def levels(self) -> list[tuple[str, EmbedderError | None]]:

@@ -15,7 +15,19 @@ if TYPE_CHECKING:
 else:
     Vectors = Any
 
-from recollect.types import Candidate, Chunk, Document, Edge, Facts, Filters, Notice, Query, Relations, Skipped
+from recollect.types import (
+    Candidate,
+    Chunk,
+    Document,
+    Edge,
+    Facts,
+    Filters,
+    Notice,
+    Query,
+    Relations,
+    Skipped,
+    Turn,
+)  # fmt: skip
 
 Role = Literal["query", "document"]
 Progress = Callable[[str, int, int], None]
@@ -41,6 +53,48 @@ class Source(Protocol):
 
     def read(self, document: Document) -> str:
         """The text of a document; OSError when it is gone, ValueError with a reason when it is no text."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the reading of a growing file stopped, with marks that tell whether it is still the same file."""
+
+    offset: int = 0
+    line: int = 0
+    head: str = ""
+    near: str = ""
+    ended: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a transcript says from a place on: its turns, and where to read on next time.
+
+    `again` says that the file is not the one that was read before, so that this is all of it. `foreign` says that it
+    is a conversation of another project or of a helper. `unread` is the reason why nothing could be said yet.
+    """
+
+    turns: Sequence[Turn] = ()
+    title: str = ""
+    project: str = ""
+    place: Place | None = None
+    again: bool = False
+    foreign: bool = False
+    unread: str = ""
+    bad_lines: tuple[int, ...] = ()
+
+
+@runtime_checkable
+class Conversations(Source, Protocol):
+    """A source whose documents grow by turns and are read from where the last sync stopped."""
+
+    def hear(self, document: Document, place: Place | None) -> Heard:
+        """The turns after a place; all of them without one, or where the file is another one now."""
+        ...
+
+    def lines(self, document: Document, first: int, last: int | None) -> tuple[list[Turn], int]:
+        """The turns that stand on some lines of a document, and how many lines it has."""
         ...
 
 
@@ -88,6 +142,7 @@ class Stored:
     mtime_ns: int
     synced_ns: int
     digest: str
+    tail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +212,20 @@ class Store(Protocol):
         ...
 
     def put(
-        self, document: Document, digest: str, facts: Facts, chunks: Sequence[Chunk], *, fresh: bool = False
-    ) -> None:
-        """Replaces a document; unchanged chunks keep their row unless all is to be made `fresh`."""
+        self, document: Document, digest: str, facts: Facts, chunks: Sequence[Chunk], *, fresh: bool = False,
+        tail: str = "",
+    ) -> None:  # fmt: skip
+        """Replaces a document; unchanged chunks keep their row unless all is to be made `fresh`.
+
+        `tail` is what its source needs to know to read on where it stopped.
+        """
+        ...
+
+    def extend(
+        self, document: Document, digest: str, facts: Facts, chunks: Sequence[Chunk], *, drop: Sequence[str] = (),
+        tail: str = "",
+    ) -> None:  # fmt: skip
+        """Adds chunks to a document and takes away those of the ids in `drop`; the others are not looked at."""
         ...
 
     def put_edges(self, path: str, edges: Sequence[Edge]) -> None:
@@ -194,6 +260,10 @@ class Store(Protocol):
 
     def chunks(self, rows: Sequence[int]) -> dict[int, Chunk]:
         """Whole chunks by row."""
+        ...
+
+    def chunks_by_id(self, prefix: str) -> list[Chunk]:
+        """Chunks whose id begins with a prefix, at most ten."""
         ...
 
     def chunk_terms(self, rows: Sequence[int]) -> dict[int, FieldTerms]:
@@ -315,6 +385,7 @@ class Stage(Protocol):
 
 
 __all__ = [
-    "Asked", "Copy", "Embedder", "FieldTerms", "Linked", "Moment", "Nearest", "Progress", "Reranker", "Role",
+    "Asked", "Conversations", "Copy", "Embedder", "FieldTerms", "Heard", "Linked", "Moment", "Nearest", "Place",
+    "Progress", "Reranker", "Role",
     "Scanned", "Scored", "Source", "Stage", "Store", "Stored", "TermCounts", "Vectors",
 ]  # fmt: skip

@@ -25,8 +25,11 @@ REMOTE_PROVIDERS = ("openai", "gemini", "voyage", "mistral", "cohere", "jina", "
 """Model names that begin with one of these send notes elsewhere, so a workspace file may not choose them."""
 
 
-def _setting(default: Any, doc: str, *, private: bool = False, secret: bool = False) -> Any:
-    metadata = {"doc": doc, "private": private or secret, "secret": secret}
+def _setting(default: Any, doc: str, *, private: bool = False, secret: bool = False, adds: bool = False) -> Any:
+    """A setting; a workspace file may not set a `private` one, a `secret` one is never shown, and of those that `add`
+    every place has its say.
+    """
+    metadata = {"doc": doc, "private": private or secret, "secret": secret, "adds": adds}
     return field(default=default, metadata=metadata, repr=not secret)
 
 
@@ -94,6 +97,9 @@ class SearchSettings:
     rerank_depth: int = _setting(20, "how many of the first are read again")
     rerank_weight: float = _setting(0.5, "share of the reranker in the mixed score")
     rerank_deadline_s: float = _setting(1.5, "after that the fused order stays")
+    session_share: float = _setting(
+        0.5, "most of the first hits that may come from sessions where notes also match; 1: no bound"
+    )
     scan_s: float = _setting(2.0, "longest look at the files before a search; what is cut is said to be stale")
 
 
@@ -106,10 +112,35 @@ class MultimodalSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """Which conversations with agents are read, when `sources` names sessions."""
+
+    paths: tuple[str, ...] = _setting(
+        (), "transcripts, folders and globs instead of where each agent keeps its own", private=True
+    )
+    all_projects: bool = _setting(
+        default=False, doc="also conversations held in other folders than this one", private=True
+    )
+    max_file_bytes: int = _setting(500_000_000, "larger transcripts are skipped", private=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RedactSettings:
+    """What is kept out of the index."""
+
+    enabled: bool = _setting(
+        default=True, doc="keep keys, tokens, passwords and <private> blocks out of the index", private=True
+    )
+    patterns: tuple[str, ...] = _setting(
+        (), "further regular expressions to keep out; every settings file adds its own", adds=True
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings; see `recollect config`."""
 
-    sources: tuple[str, ...] = _setting(("memory",), "what is searched")
+    sources: tuple[str, ...] = _setting(("memory",), "what is searched: memory, sessions, or both", private=True)
     extra_paths: tuple[str, ...] = _setting((), "further files, folders and globs; in a workspace file only inside it")
     extra_origin: str = _setting("owner", "who wrote the files of extra_paths: owner, agent, system or untrusted")
     consolidate: bool = _setting(
@@ -122,6 +153,8 @@ class Settings:
     embed: EmbedSettings = EmbedSettings()
     search: SearchSettings = SearchSettings()
     multimodal: MultimodalSettings = MultimodalSettings()
+    sessions: SessionSettings = SessionSettings()
+    redact: RedactSettings = RedactSettings()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def items(self) -> Iterator[tuple[str, Any, str, str]]:
@@ -281,6 +314,8 @@ def _with(settings: Settings, key: str, value: Any, origin: str) -> Settings:
     if one is None:
         raise SettingsError(f"no setting is called {key!r}", hint=_nearest(key))
     value = _as(one.default, value, key, origin)
+    if one.metadata.get("adds"):
+        value = tuple(dict.fromkeys((*_get(settings, key), *value)))
     origins = {**settings.origins, key: origin}
     section, _, name = key.rpartition(".")
     if section:
@@ -293,7 +328,8 @@ def _as(default: Any, value: Any, key: str, origin: str) -> Any:
     kind = type(default)
     try:
         if kind is tuple:
-            mark = os.pathsep if "paths" in key else ";" if "stages" in key or "headers" in key else ","
+            marks = {"paths": os.pathsep, "stages": ";", "headers": ";", "patterns": "\n"}
+            mark = next((m for name, m in marks.items() if name in key), ",")
             parts = value.split(mark) if isinstance(value, str) else value
             if not all(isinstance(p, str) for p in parts):
                 raise TypeError
@@ -331,8 +367,10 @@ def _check(settings: Settings) -> None:
             hint="tokens must be at least 40 and the overlap less than half of it",
         )
     for source in settings.sources:
-        if source != "memory":
-            raise SettingsError(f"no source is called {source!r}", hint='known: "memory"')
+        if source not in ("memory", "sessions"):
+            raise SettingsError(f"no source is called {source!r}", hint='known: "memory", "sessions"')
+    if not settings.sources:
+        raise SettingsError("sources names nothing to search", hint='known: "memory", "sessions"')
     if settings.extra_origin not in ORIGINS:
         raise SettingsError(
             f"extra_origin is {settings.extra_origin!r}", hint=f"it must be one of {', '.join(ORIGINS)}"
@@ -346,6 +384,7 @@ def _check(settings: Settings) -> None:
         ("rerank", own.rerank in ("none", "local", "http"), "none, local or http"),
         ("rerank_shape", own.rerank_shape in ("jina", "tei"), "jina or tei"),
         ("rerank_depth", own.rerank_depth >= 1, "at least 1"),
+        ("session_share", 0.0 <= own.session_share <= 1.0, "from 0 to 1"),
         ("rerank_weight", 0.0 <= own.rerank_weight <= 1.0, "from 0 to 1"),
     )
     if own.rerank == "http" and not own.rerank_url:

@@ -36,6 +36,16 @@ class Skipped:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one side of a conversation said at a time, with the line of the file where it stands."""
+
+    line: int
+    origin: str
+    text: str
+    time: dt.datetime | None = None
+
+
 class BlockKind(StrEnum):
     """What a block of Markdown is; the chunker splits each kind in its own way."""
 
@@ -282,6 +292,7 @@ class SyncReport:
     model: str = ""
     estimate: Estimate | None = None
     pruned: int = 0
+    redacted: Mapping[str, int] = field(default_factory=dict)
 
 
 class Media(str):

@@ -28,7 +28,7 @@ class WholeStore(Store, Protocol):
     def generation(self) -> int: ...
     def models(self) -> list[tuple[str, int, int]]: ...
     def counts(self) -> dict[str, int]: ...
-    def chunks_by_id(self, prefix: str) -> list[Chunk]: ...
+    def sources(self) -> list[tuple[str, int, int]]: ...
     def chunks_of(self, path: str) -> list[Chunk]: ...
     def edges_from(self, keys: Sequence[str]) -> list[Edge]: ...
     def edges_to(self, keys: Sequence[str]) -> list[Edge]: ...
@@ -134,6 +134,50 @@ def test_fresh_makes_every_row_anew(store: WholeStore) -> None:
     assert [c.text for c in store.chunks_of("a.md")] == ["one"]
     assert store.chunks_of("b.md") == other
     assert len(store.lexical("one OR two OR three", 10, NO_FILTERS)) == 2
+
+
+def test_extend_adds_and_drops_and_leaves_the_others_alone(store: WholeStore) -> None:
+    before = {c.text: c for c in put(store, "s.jsonl", "one", "two", source="sessions")}
+    document = Document("s.jsonl", "sessions", 20, 5, "/somewhere/s.jsonl")
+    longer = chunk("s.jsonl", "two and three", line=2, source="sessions")
+    store.extend(document, "more", Facts(title="Named"), [longer], drop=[before["two"].id, "unknown"], tail="here")
+    after = {c.text: c for c in store.chunks_of("s.jsonl")}
+    assert set(after) == {"one", "two and three"}
+    assert after["one"].row == before["one"].row
+    assert after["one"].facts.title == "Named"
+    assert [s.row for s in store.lexical("two", 9, NO_FILTERS)] == [after["two and three"].row]
+    known = store.documents()["s.jsonl"]
+    assert (known.size, known.mtime_ns, known.digest, known.tail) == (20, 5, "more", "here")
+    generation = store.generation
+    store.extend(document, "more", Facts(title="Named"), [], tail="on")
+    assert (store.documents()["s.jsonl"].tail, store.generation) == ("on", generation)
+
+
+def test_a_chunk_of_another_document_is_not_dropped(store: WholeStore) -> None:
+    other = put(store, "a.jsonl", "one")[0]
+    store.extend(Document("b.jsonl", "sessions", 1, 1, "/b"), "x", PLAIN, [], drop=[other.id])
+    assert [c.id for c in store.chunks_of("a.jsonl")] == [other.id]
+
+
+def test_a_tail_goes_with_the_next_put(store: WholeStore) -> None:
+    document = Document("s.jsonl", "sessions", 20, 5, "/somewhere/s.jsonl")
+    store.put(document, "x", PLAIN, [], tail="here")
+    assert store.documents()["s.jsonl"].tail == "here"
+    store.put(document, "y", PLAIN, [])
+    assert store.documents()["s.jsonl"].tail == ""
+
+
+def test_sources_are_counted(store: WholeStore) -> None:
+    put(store, "a.md", "one", "two")
+    put(store, "b.md", "three")
+    put(store, "s.jsonl", source="sessions")
+    assert store.sources() == [("memory", 2, 3), ("sessions", 1, 0)]
+
+
+def test_notes_lack_their_vectors_before_conversations_do(store: WholeStore) -> None:
+    note = put(store, "a.md", "one")[0]
+    said = put(store, "s.jsonl", "two", source="sessions")[0]
+    assert store.missing(MODEL) == [note.row, said.row]
 
 
 def test_touch_changes_the_stat_and_nothing_else(store: WholeStore) -> None:

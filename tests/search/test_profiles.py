@@ -14,7 +14,7 @@ from recollect.memory import Memory
 from recollect.search.fusion import Rrf
 from recollect.search.profiles import PROFILES, adapted, profile
 from recollect.search.rerank import Rerank
-from recollect.search.stages import Cut, Decay, Mmr, Suppress
+from recollect.search.stages import Cut, Decay, Mmr, Quota, Suppress
 from recollect.settings import SearchSettings, Settings
 from tests.conftest import Write
 from tests.search.made import NOW, candidate, day, ids, query, scores, through
@@ -130,6 +130,10 @@ def test_a_reranker_reads_right_before_the_cut() -> None:
     reading = Rerank(CallableReranker(lambda question, passages: [0.5] * len(passages)))
     default = PROFILES["default"]
     assert adapted(default, reranker=reading).stages == (*default.stages[:-1], reading, Cut())
+    bound = Quota((("sessions", 3),), window=6)
+    assert adapted(default, reranker=reading, session_share=0.5).stages == (*default.stages[:-1], reading, bound, Cut())
+    assert adapted(default, stages=["mmr"], session_share=0.5).stages == (Mmr(), Cut())
+    assert adapted(PROFILES["rrf"], session_share=0.5) is PROFILES["rrf"]
     assert adapted(default, stages=["cut(min_score=0.2)", "mmr"], reranker=reading).stages == (reading, Cut(0.2), Mmr())
 
 

@@ -290,6 +290,16 @@ def test_mmr_of_fifty_long_passages_takes_under_twenty_milliseconds() -> None:
     assert min(times) < 0.020
 
 
+def test_quota_moves_what_is_over_right_below_the_window() -> None:
+    names = ["s1", "s2", "s3", "n1", "s4", "n2", "n3", "s5"]
+    given_ = [
+        candidate(name, 1.0 - i / 10, source="sessions" if name[0] == "s" else "memory") for i, name in enumerate(names)
+    ]
+    assert ids(Quota((("sessions", 2),), window=4)(given_, query())) == ["s1", "s2", "n1", "n2", "s3", "s4", "n3", "s5"]
+    only = [c for c in given_ if c.chunk.source == "sessions"]
+    assert ids(Quota((("sessions", 2),), window=4)(only, query())) == ids(only)
+
+
 def test_boost_weighs_sources_paths_importance_and_pins() -> None:
     plain = candidate("plain", 0.5)
     assert scores(Boost()([plain], query())) == {"plain": 0.5}

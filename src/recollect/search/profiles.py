@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from recollect.errors import UsageError
+from recollect.ports import Stage
 from recollect.search import spec
 from recollect.search.combine import Combine
 from recollect.search.fusion import MaxNorm, Rrf, Single, Weighted
 from recollect.search.pipeline import Profile
 from recollect.search.rerank import Rerank
-from recollect.search.stages import Abstain, Boost, Collapse, Cut, Decay, Mmr, Newer, Settle, Spread, Suppress
+from recollect.search.stages import Abstain, Boost, Collapse, Cut, Decay, Mmr, Newer, Quota, Settle, Spread, Suppress
 
 _TWO_LEGS = ("lexical", "vector")
+_FIRST_HITS = 6  # as many as are shown when nobody says; fixed, so that the order does not follow the limit
 
 PROFILES = {
     p.name: p
@@ -50,18 +52,25 @@ PROFILES = {
 
 
 def adapted(
-    chosen: Profile, *, fusion: str = "", stages: Sequence[str] = (), pool: int = 0, reranker: Rerank | None = None
-) -> Profile:
-    """A profile with what settings or flags change about it; a reranker goes right before the cut."""
+    chosen: Profile, *, fusion: str = "", stages: Sequence[str] = (), pool: int = 0, reranker: Rerank | None = None,
+    session_share: float = 1.0,
+) -> Profile:  # fmt: skip
+    """A profile with what settings or flags change about it; a reranker goes right before the cut.
+
+    A share of less than 1 bounds what conversations may take of the first hits of the default profile.
+    """
     if fusion:
         chosen = replace(chosen, fusion=spec.fusion(fusion), name=f"{chosen.name}*")
     if stages:
         chosen = replace(chosen, stages=spec.stages(stages), name=f"{chosen.name.rstrip('*')}*")
     if pool:
         chosen = replace(chosen, pool=pool, pool_per_limit=0)
-    if reranker is not None:
+    last: list[Stage] = [] if reranker is None else [reranker]
+    if session_share < 1.0 and chosen.name.startswith("default") and not stages:
+        last.append(Quota((("sessions", round(_FIRST_HITS * session_share)),), window=_FIRST_HITS))
+    if last:
         at = next((i for i, s in enumerate(chosen.stages) if isinstance(s, Cut)), len(chosen.stages))
-        chosen = replace(chosen, stages=(*chosen.stages[:at], reranker, *chosen.stages[at:]))
+        chosen = replace(chosen, stages=(*chosen.stages[:at], *last, *chosen.stages[at:]))
     return chosen
 
 

@@ -283,12 +283,12 @@ class Quota:
         limits = dict(self.most)
         seen: Counter[str] = Counter()
         kept: list[Candidate] = []
-        over: list[Candidate] = []
+        below: list[Candidate] = []
         for c in candidates:
             seen[c.chunk.source] += 1
-            full = seen[c.chunk.source] > limits.get(c.chunk.source, len(candidates)) and len(kept) < self.window
-            (over if full else kept).append(c)
-        return falling(kept + over)
+            over = seen[c.chunk.source] > limits.get(c.chunk.source, len(candidates))
+            (below if over or len(kept) == self.window else kept).append(c)
+        return falling(kept + below)
 
 
 @dataclass(frozen=True, slots=True)

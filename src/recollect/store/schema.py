@@ -146,4 +146,6 @@ MIGRATIONS = (
         DELETE FROM conflicts WHERE one = OLD.form OR other = OLD.form;
     END;
     """,
+    # A transcript grows: where its source stopped reading is kept beside it.
+    "ALTER TABLE documents ADD COLUMN tail TEXT NOT NULL DEFAULT '';",
 )

@@ -269,16 +269,17 @@ class SqliteStore(KinTables, HistoryTables):
 
     def documents(self) -> dict[str, Stored]:
         """What is indexed, by path."""
-        rows = self._all("SELECT path, source, size, mtime_ns, synced_ns, digest FROM documents")
+        rows = self._all("SELECT path, source, size, mtime_ns, synced_ns, digest, tail FROM documents")
         return {r[0]: Stored(*r) for r in rows}
 
     def put(
-        self, document: Document, digest: str, facts: Facts, chunks: Sequence[Chunk], *, fresh: bool = False
-    ) -> None:
+        self, document: Document, digest: str, facts: Facts, chunks: Sequence[Chunk], *, fresh: bool = False,
+        tail: str = "",
+    ) -> None:  # fmt: skip
         """Replaces a document; chunks that are as they were keep their row and terms, unless all is made `fresh`."""
         with self.writing():
             self._moved = True
-            number = self._put_document(document, digest, facts)
+            number = self._put_document(document, digest, facts, tail)
             rows = self._all("SELECT id, heading, text, row FROM chunks WHERE document = ?", (number,))
             old: dict[tuple[Any, ...], int] = {r[:3]: r[3] for r in rows}
             keys = [(c.id, json.dumps(c.heading, ensure_ascii=False), c.text) for c in chunks]
@@ -293,7 +294,22 @@ class SqliteStore(KinTables, HistoryTables):
                 else:
                     self._insert(number, chunk)
 
-    def _put_document(self, document: Document, digest: str, facts: Facts) -> int:
+    def extend(
+        self, document: Document, digest: str, facts: Facts, chunks: Sequence[Chunk], *, drop: Sequence[str] = (),
+        tail: str = "",
+    ) -> None:  # fmt: skip
+        """Adds chunks to a document and takes away those of the ids in `drop`; the others are not looked at."""
+        with self.writing():
+            number = self._put_document(document, digest, facts, tail)
+            for part in _parts(drop):
+                marks = ",".join("?" * len(part))
+                rows = self._all(f"SELECT row FROM chunks WHERE id IN ({marks}) AND document = ?", (*part, number))
+                self._drop_rows([r[0] for r in rows])
+            for chunk in chunks:
+                self._insert(number, chunk)
+            self._changed = self._changed or bool(chunks) or bool(drop)
+
+    def _put_document(self, document: Document, digest: str, facts: Facts, tail: str) -> int:
         values = {
             "path": document.path,
             "source": document.source,
@@ -308,6 +324,7 @@ class SqliteStore(KinTables, HistoryTables):
             "importance": facts.importance,
             "pinned": facts.pinned,
             "supersedes": json.dumps(facts.supersedes),
+            "tail": tail,
         }
         found = self._all(
             f"INSERT INTO documents ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})"
@@ -521,16 +538,17 @@ class SqliteStore(KinTables, HistoryTables):
         return TermCounts(self._totals[1], self._totals[2], found)
 
     def missing(self, model: str) -> list[int]:
-        """One row for every text without a vector of this model, the newest first."""
+        """One row for every text without a vector of this model, notes before sessions, the newest first."""
         stamp = self._stamp(model)
         known = self._missing.get(model)
         if known is None or known[0] != stamp:
             rows = self._all(
-                "SELECT max(c.row) FROM chunks c WHERE NOT EXISTS (SELECT 1 FROM vectors v"
+                "SELECT max(c.row) FROM chunks c JOIN documents d ON d.id = c.document"
+                " WHERE NOT EXISTS (SELECT 1 FROM vectors v"
                 " WHERE v.model = (SELECT id FROM models WHERE name = :model) AND v.content_hash = c.content_hash)"
                 " AND NOT EXISTS (SELECT 1 FROM refused r"
                 " WHERE r.model = (SELECT id FROM models WHERE name = :model) AND r.content_hash = c.content_hash)"
-                " GROUP BY c.content_hash ORDER BY 1 DESC",
+                " GROUP BY c.content_hash ORDER BY min(d.source = 'sessions'), 1 DESC",
                 {"model": model},
             )
             known = self._missing[model] = (stamp, [r[0] for r in rows])
@@ -704,6 +722,14 @@ class SqliteStore(KinTables, HistoryTables):
             if self._file and Path(self.path + end).exists()
         )
         return {"documents": documents, "chunks": chunks, "vectors": vectors, "bytes": size}
+
+    def sources(self) -> list[tuple[str, int, int]]:
+        """Each source with how many documents and chunks there are of it."""
+        rows = self._all(
+            "SELECT d.source, count(*), sum((SELECT count(*) FROM chunks c WHERE c.document = d.id))"
+            " FROM documents d GROUP BY d.source ORDER BY d.source"
+        )
+        return [(r[0], r[1], r[2]) for r in rows]
 
     def check(self) -> None:
         """Reads the whole file and raises StoreDamagedError where it is not sound."""

@@ -144,7 +144,7 @@ def _search_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--since", help="Only notes of this day or later: a date, a month or a phrase."),
             click.option("--until", help="Only notes of this day or earlier."),
             click.option("--path", default="", help="Only files under a folder or matching a glob."),
-            click.option("--source", type=click.Choice(["memory", "extra"]), help="Only one source."),
+            click.option("--source", type=click.Choice(["memory", "extra", "sessions"]), help="Only one source."),
             click.option(
                 "--origin",
                 type=click.Choice(["owner", "agent", "untrusted", "system"]),
@@ -253,10 +253,11 @@ def index(memory: Memory, *, force: bool, no_embed: bool, prune: bool, as_json: 
 
 @cli.command()
 @click.argument("reference")
+@click.option("--raw", is_flag=True, help="The file as it is on disk, with secrets and private blocks.")
 @_workspace
-def get(memory: Memory, reference: str, *, as_json: bool) -> None:
+def get(memory: Memory, reference: str, *, raw: bool, as_json: bool) -> None:
     """Print a passage or note: by id, path, path:from-to or citation."""
-    text = memory.get(reference)
+    text = memory.get(reference, raw=raw)
     if as_json:
         _emit(view.text(text))
     else:

@@ -100,6 +100,8 @@ def report(one: SyncReport) -> None:
         f"{one.added} added, {one.changed} changed, {one.dropped} dropped, {one.unchanged} unchanged; "
         f"{one.embedded} passages embedded, {one.pending} to go; {one.took_ms / 1000:.2f} s"
     )
+    if one.redacted:
+        click.echo(f"  redacted {', '.join(f'{count} {kind}' for kind, count in sorted(one.redacted.items()))}")
     for skipped in one.skipped:
         click.echo(f"  skipped {one_line(skipped.path)}: {one_line(skipped.reason)}")
     if one.pruned:
@@ -126,6 +128,7 @@ def status(one: Status) -> None:
         ("workspace", one.workspace),
         ("index", f"{one.index} ({one.bytes / 1e6:.1f} MB)"),
         ("files", f"{one.on_disk} on disk, {one.documents} indexed: {state}"),
+        ("sources", "; ".join(f"{name}: {count} files, {chunks} passages" for name, count, chunks in one.sources)),
         ("passages", str(one.chunks)),
         ("model", f"{one.embedder}: {one.embedded} embedded, {one.pending} to go"),
         ("cache", f"{one.cached} vectors of text that is in no note now ({one.cache_bytes / 1e6:.1f} MB)"),

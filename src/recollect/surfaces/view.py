@@ -137,6 +137,7 @@ def report(one: SyncReport) -> dict[str, Any]:
         "model": one.model,
         "estimate": estimate(one.estimate) if one.estimate else None,
         "pruned": one.pruned,
+        "redacted": dict(sorted(one.redacted.items())),
     }
 
 
@@ -175,6 +176,7 @@ def status(one: Status) -> dict[str, Any]:
         "refused": one.refused,
         "cache": {"vectors": one.cached, "bytes": one.cache_bytes},
         "levels": [probe(p) for p in one.levels],
+        "sources": [{"name": name, "documents": count, "chunks": chunks} for name, count, chunks in one.sources],
     }
 
 

@@ -12,12 +12,13 @@ from pathlib import PurePosixPath
 
 from recollect.embed.generations import generation_of, note_generation, pin_first
 from recollect.errors import EmbedderError, RejectedError
-from recollect.ports import Embedder, Linked, Progress, Source, Store, Vectors
+from recollect.ports import Conversations, Embedder, Linked, Progress, Source, Store, Stored, Vectors
 from recollect.sync.plan import Plan, plan
 from recollect.text.chunk import ChunkSize, Passage, chunk
 from recollect.text.dates import date_of_path, date_of_value
 from recollect.text.links import edges_of
 from recollect.text.markdown import FrontValue, Parsed, parse
+from recollect.text.redact import Redactor
 from recollect.text.words import ANALYSER, clean, count_tokens
 from recollect.types import Chunk, Document, Edge, Estimate, Facts, Notice, Skipped, SyncReport
 
@@ -54,6 +55,7 @@ class Engine:
     store: Store
     size: ChunkSize = field(default_factory=ChunkSize)
     extra_origin: str = field(default="owner", kw_only=True)
+    redactor: Redactor | None = field(default=None, kw_only=True)
 
     def sync(self, *, force: bool = False, deadline: float | None = None, progress: Progress = _quiet) -> SyncReport:
         """Makes keywords current; `deadline` (monotonic) bounds the scan, and the report says if it was cut."""
@@ -67,15 +69,19 @@ class Engine:
             skipped += scanned.skipped
             complete = complete and scanned.complete
         stored = self.store.documents()
-        signature = f"{ANALYSER} {self.size.tokens}/{self.size.overlap}"
+        rules = self.redactor.signature if self.redactor else "as it is"
+        signature = f"{ANALYSER} {self.size.tokens}/{self.size.overlap} {rules}"
         if self.extra_origin != "owner":
             signature += f" extra={self.extra_origin}"  # who wrote a passage is kept with it
         if not stored:
             self.store.set_meta("analysis", signature)
         force = force or self.store.get_meta("analysis") != signature
         work = plan((d for _, d in documents), stored, complete=complete, force=force)
-        known = {} if force else {path: s.digest for path, s in stored.items()}
-        report = self._apply(work, {d.path: s for s, d in documents}, known, progress)
+        known = {} if force else stored
+        report = self._apply(
+            work, {d.path: s for s, d in documents}, known, progress, deadline=None if force else deadline
+        )
+        complete = complete and report.complete
         if complete and force:
             self.store.set_meta("analysis", signature)
         return replace(
@@ -87,27 +93,32 @@ class Engine:
         )
 
     def _apply(
-        self, work: Plan, readers: Mapping[str, Source], known: Mapping[str, str], progress: Progress
-    ) -> SyncReport:
+        self, work: Plan, readers: Mapping[str, Source], known: Mapping[str, Stored], progress: Progress,
+        *, deadline: float | None,
+    ) -> SyncReport:  # fmt: skip
+        """Notes first, all of them; of conversations, the newest that can be read before the deadline."""
         todo = sorted((*work.add, *work.change), key=_age)
+        spoken = sorted((d for d in todo if d.source == "sessions"), key=lambda d: (-d.mtime_ns, d.path))
+        todo = [*(d for d in todo if d.source != "sessions"), *spoken]
         new = {d.path for d in work.add}
         counts: Counter[str] = Counter()
+        redacted: Counter[str] = Counter()
         skipped: list[Skipped] = []
         if work.drop:
             self.store.drop(work.drop)
         position = 0
-        while position < len(todo):
+        while position < len(todo) and not _late(todo[position], deadline):
             with self.store.writing():
                 until = time.monotonic() + _COMMIT_EVERY_S
                 while True:
                     document = todo[position]
-                    outcome, reason, chunks = self._one(document, readers[document.path], known)
+                    outcome, reason, chunks = self._one(document, readers[document.path], known, redacted)
                     counts[outcome if outcome != "put" else "added" if document.path in new else "changed"] += 1
                     counts["chunks"] += chunks
                     if reason:
                         skipped.append(Skipped(document.path, reason))
                     position += 1
-                    if position == len(todo) or time.monotonic() >= until:
+                    if position == len(todo) or time.monotonic() >= until or _late(todo[position], deadline):
                         break
             progress("notes", position, len(todo))
         return SyncReport(
@@ -117,6 +128,8 @@ class Engine:
             unchanged=counts["same"],
             chunks=counts["chunks"],
             skipped=tuple(skipped),
+            complete=position == len(todo),
+            redacted=dict(redacted),
         )
 
     def outlook(self) -> Outlook:
@@ -134,8 +147,12 @@ class Engine:
         outcomes: Counter[str] = Counter()
         for document in (*work.add, *work.change):
             known = stored.get(document.path)
+            source = found[document.path][0]
             try:
-                digest = _digest(clean(found[document.path][0].read(document)))
+                if isinstance(source, Conversations):
+                    outcomes[_growth(source, document, known)] += 1
+                    continue
+                digest = _digest(clean(source.read(document)))
             except (OSError, ValueError) as error:
                 goes = known is not None and isinstance(error, FileNotFoundError | ValueError)
                 outcomes["drop"] += goes
@@ -151,9 +168,22 @@ class Engine:
             skipped=tuple(skipped),
         )
 
-    def _one(self, document: Document, source: Source, known: Mapping[str, str]) -> tuple[str, str, int]:
+    def _one(
+        self, document: Document, source: Source, known: Mapping[str, Stored], redacted: Counter[str]
+    ) -> tuple[str, str, int]:
         """Reads and stores one document: what became of it, why not, and its chunks."""
+        before = known.get(document.path)
         try:
+            if isinstance(source, Conversations):
+                from recollect.sync.sessions import sync_session  # noqa: PLC0415 - only those who have them pay for it
+
+                done = sync_session(
+                    document, source, store=self.store, size=self.size, redactor=self.redactor, known=before,
+                    redacted=redacted,
+                )  # fmt: skip
+                if done[0] == "put":
+                    self._link(document, source)
+                return done
             text = clean(source.read(document))
         except FileNotFoundError:
             self.store.drop([document.path])
@@ -164,9 +194,13 @@ class Engine:
             self.store.drop([document.path])
             return "skipped", str(error), 0
         digest = _digest(text)
-        if known.get(document.path) == digest:
+        if before is not None and before.digest == digest:
             self.store.touch([document])
             return "same", "", 0
+        if self.redactor is not None:
+            safe = self.redactor(text)
+            text = safe.text
+            redacted.update(safe.found)
         parsed = parse(text)
         facts = facts_of(document, parsed)
         origin = origin_of(document, parsed, self.extra_origin)
@@ -274,6 +308,21 @@ def _vectors(embedder: Embedder, chunks: Sequence[Chunk]) -> tuple[dict[str, Vec
 
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8"), digest_size=16).hexdigest()
+
+
+def _late(document: Document, deadline: float | None) -> bool:
+    """Whether a document can wait for the next sync: a conversation can, a note cannot."""
+    return deadline is not None and document.source == "sessions" and time.monotonic() > deadline
+
+
+def _growth(source: Conversations, document: Document, known: Stored | None) -> str:
+    """What a sync would do with a conversation: add, change, or find it the same."""
+    if known is None:
+        return "add"
+    from recollect.sync.sessions import Tail  # noqa: PLC0415
+
+    heard = source.hear(document, Tail.load(known.tail).place)
+    return "same" if heard.unread or not (heard.turns or heard.again) else "change"
 
 
 def _age(document: Document) -> tuple[bool, str, str]:

@@ -1,0 +1,311 @@
+"""Secrets go, everything else stays, lines keep their numbers, and no text takes long."""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+import time
+import uuid
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recollect.errors import SettingsError
+from recollect.text.markdown import split_lines
+from recollect.text.redact import Redactor
+
+REDACT = Redactor()
+_RANDOM = random.Random(7)  # noqa: S311 - no secret of anybody
+
+
+def made(length: int, alphabet: str = string.ascii_letters + string.digits) -> str:
+    """A value as an issuer makes one: random, with a digit, a capital and a small letter where there may be."""
+    value = "".join(_RANDOM.choice(alphabet) for _ in range(length - 3))
+    return value + "".join(_RANDOM.choice([c for c in "a7K" if c in alphabet] or alphabet) for _ in range(3)) + ""
+
+
+def mixed(length: int) -> str:
+    return "aK7" + made(length - 3)
+
+
+HEX = "0123456789abcdef"
+B64 = string.ascii_letters + string.digits + "+/"
+KEY_LINES = "\n".join(made(64, B64) for _ in range(5))
+
+# Made up while the tests are collected, so that no scanner mistakes this file for a leak.
+SECRETS = {
+    "aws-key": "AKIA" + "".join(_RANDOM.choice(string.ascii_uppercase + "234567") for _ in range(16)),
+    "aws-key of a session": "ASIA" + "".join(_RANDOM.choice(string.ascii_uppercase + "234567") for _ in range(16)),
+    "secret of aws": "aws_secret_access_key = " + mixed(40),
+    "github-token": "ghp_" + mixed(36),
+    "github-token of an app": "ghs_" + mixed(36),
+    "github-token fine-grained": "github_pat_" + mixed(22) + "_" + mixed(59),
+    "gitlab-token": "glpat-" + mixed(20),
+    "slack-token": f"xoxb-{made(12, string.digits)}-{made(12, string.digits)}-{mixed(24)}",
+    "slack-token of an app": f"xapp-1-A{made(10, string.digits)}-{made(13, string.digits)}-{made(64, HEX)}",
+    "slack-webhook": "https://hooks.slack.com/" + f"services/T{made(9)}/B{made(9)}/{mixed(24)}",
+    "stripe-key": "sk_live_" + mixed(24),
+    "stripe-key restricted": "rk_test_" + mixed(24),
+    "openai-key": "sk-" + mixed(48),
+    "openai-key of a project": "sk-proj-" + mixed(60) + "_" + mixed(60),
+    "anthropic-key": "sk-ant-api03-" + mixed(90) + "AA",
+    "google-key": "AIza" + mixed(35),
+    "google-token": "ya29." + mixed(80),
+    "huggingface-token": "hf_" + mixed(34),
+    "npm-token": "npm_" + mixed(36),
+    "pypi-token": "pypi-AgEIcHlwaS5vcmc" + mixed(120),
+    "telegram-token": made(10, string.digits) + ":AA" + mixed(33),
+    "discord-token": "M" + mixed(25) + "." + mixed(6) + "." + mixed(38),
+    "discord-webhook": "https://discord.com/api/webhooks/" + made(18, string.digits) + "/" + mixed(68),
+    "sendgrid-key": "SG." + mixed(22) + "." + mixed(43),
+    "twilio-key": "SK" + made(32, HEX),
+    "mailgun-key": "key-" + made(32, HEX),
+    "mailchimp-key": made(32, HEX) + "-us12",
+    "digitalocean-token": "dop_v1_" + made(64, HEX),
+    "shopify-token": "shpat_" + made(32, HEX),
+    "square-token": "sq0csp-" + mixed(43),
+    "linear-key": "lin_api_" + mixed(40),
+    "notion-token": "ntn_" + mixed(46),
+    "databricks-token": "dapi" + made(32, HEX),
+    "vault-token": "hvs." + mixed(90),
+    "doppler-token": "dp.pt." + mixed(43),
+    "groq-key": "gsk_" + mixed(52),
+    "xai-key": "xai-" + mixed(80),
+    "perplexity-key": "pplx-" + mixed(48),
+    "replicate-token": "r8_" + mixed(37),
+    "tavily-key": "tvly-dev-" + mixed(32),
+    "postman-key": f"PMAK-{made(24, HEX)}-{made(34, HEX)}",
+    "newrelic-key": "NRAK-" + made(27, string.ascii_uppercase + string.digits),
+    "atlassian-token": "ATATT3xFfGF0" + mixed(180),
+    "supabase-token": "sbp_" + made(40, HEX),
+    "planetscale-token": "pscale_tkn_" + mixed(43),
+    "figma-token": "figd_" + mixed(40),
+    "grafana-token": "glsa_" + mixed(32) + "_" + made(8, HEX),
+    "sentry-token": "sntrys_" + mixed(80),
+    "airtable-token": "pat" + mixed(14) + "." + made(64, HEX),
+    "age-key": "AGE-SECRET-KEY-1" + made(58, string.ascii_uppercase + string.digits),
+    "jwt": f"eyJhbGciOiJIUzI1NiJ9.eyJ{mixed(40)}.{mixed(43)}",
+    "authorization header": f"Authorization: Bearer {mixed(40)}",
+    "authorization in JSON": f'"authorization": "Basic {made(24, B64)}="',
+    "authorization bare bearer": f"curl -H 'X: Bearer {mixed(24)}'",
+    "url-password": "postgres://admin:correct-horse@db.internal:5432/shop",
+    "url-password without a user": "redis://:s3cr3t@cache:6379/0",
+    "password": "password: sunflower42",
+    "password in a form": "DB_PASSWORD='tr0ub4dor&3'",
+    "password in JSON": '{"passwd": "hunter2-x"}',
+    "password in bold": "**Password:** `Winter!Fell`",
+    "password of curl": "curl -u admin:opensesame https://example.org",
+    "password of digits": "passphrase = 82719463",
+    "secret": "client_secret = " + mixed(24),
+    "secret as a key": "api_key: " + str(uuid.UUID(int=_RANDOM.getrandbits(128))),
+    "secret in a query": "https://api.example.org/v1?access_token=" + mixed(32) + "&limit=3",
+    "secret of azure": "AccountName=shop;AccountKey=" + mixed(86) + "==;EndpointSuffix=core",
+    "private-key": f"-----BEGIN RSA PRIVATE KEY-----\n{KEY_LINES}\n-----END RSA PRIVATE KEY-----",
+    "private-key of SSH": f"-----BEGIN OPENSSH PRIVATE KEY-----\r\n{KEY_LINES}\r\n-----END OPENSSH PRIVATE KEY-----",
+    "private-key of PGP": f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{KEY_LINES}\n-----END PGP PRIVATE KEY BLOCK-----",
+    "private-key on one line": '"-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADANBg\\n-----END PRIVATE KEY-----\\n"',
+    "private-key cut off": f"-----BEGIN EC PRIVATE KEY-----\n{KEY_LINES}",
+    "private": "<private>my salary and more</private>",
+    "private over lines": "<Private>\nmy salary\nand more\n</PRIVATE>",
+    "private and never closed": "<private>\nmy salary",
+}  # fmt: skip
+
+HARMLESS = [
+    # hashes, ids and long numbers
+    "fixed in 3f2504e04f8941d39a0c0305e82c3301deadbeef",
+    "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+    "see 1a410ef and 0de24ae",
+    "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    "md5 d41d8cd98f00b204e9800998ecf8427e",
+    "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393",
+    "integrity sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==",
+    "session 0b8f7f1e-2c4b-4f0e-9d5c-5b0d0d1b2c3d was closed",
+    "urn:uuid:f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
+    "01ARZ3NDEKTSV4RRFFQ69G5FAV is a ULID",
+    "order 12345678901234567890123456789012",
+    "π is 3.14159265358979323846264338327950288",
+    "call +49 30 901820 or 0800 1234567890",
+    "IBAN DE89 3704 0044 0532 0130 00",
+    "ISBN 978-3-16-148410-0",
+    "chat id 8331738812 and topic 537",
+    "at 1742378512123 ms since the epoch",
+    "trace 4bf92f3577b34da6a3ce929d0e0e4736 span 00f067aa0ba902b7",
+    "docker image nginx@sha256:2834dc507516af02784808c5f48b7cbe38b8ed5d0f4837f16e78d00deb7e7767",
+    # things in base64
+    "![](data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==)",
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1kW9c8oQ2j5m7nq0mX4k3rX6x0YzQ0Wb4l5nq0mX4k me@laptop",
+    "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ1\n-----END CERTIFICATE-----",
+    "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n-----END PUBLIC KEY-----",
+    "a file that begins with -----BEGIN RSA PRIVATE KEY----- must not be committed",
+    "the header eyJhbGciOiJIUzI1NiJ9 alone says HS256",
+    # prose
+    "he is the bearer of bad news",
+    "Bearer authentication is explained in RFC 6750",
+    "Authorization: basic authentication is off",
+    "the password reset flow sends a mail",
+    "Password: required",
+    "password: string, at least 12 characters",
+    "password is hashed with argon2id",
+    "the token bucket refills 10 times a second",
+    "token: see docs",
+    "Token: bucket algorithm",
+    "max_tokens: 4096",
+    "tokens=200000",
+    "the secret: keep it simple",
+    "secret: optional",
+    "the key: caching, not compression",
+    "credentials: none",
+    "our api key: rotated monthly",
+    "secretary: Mira Okonkwo2",
+    "a key-value store, key-0 to key-99",
+    "sk-learn and sk-folding-cube-animation-wrapper",
+    "npm_config_registry and npm_lifecycle_event",
+    "hf_hub_download(repo_id) is from huggingface_hub",
+    "the prefix AKIA marks a key, ghp_ a token, xoxb- a bot, sk_live_ a charge",
+    "glpat- tokens begin so",
+    "pypi-simple and pypi-server are packages",
+    "the Pat Smith talk: patience.pays",
+    "the risk-adjusted task-runner-of-the-year-2026",
+    # code
+    "password = os.environ['DB_PASSWORD']",
+    "password: ${DB_PASSWORD_1}",
+    "export TOKEN=$GITHUB_TOKEN",
+    "password: ********",
+    "api_key: <your-key-1>",
+    "api_key = YOUR_API_KEY_1",
+    'token = getToken1("x")',
+    "secret = config.s3.secret2",
+    "token: Token2Type[]",
+    "def login(password: SecretStr, token: AccessToken) -> None:",
+    "PWD=/home/mira/project2",
+    "password_file: /run/secrets/db1",
+    "token_url: https://example.org/oauth2/token",
+    'curl -u "$USER:$PASS" https://example.org',
+    "Authorization: Bearer $TOKEN_1",
+    "Authorization: Bearer <token-1>",
+    "--header 'Authorization: Bearer ${TOKEN}'",
+    '"password": "string?",',
+    "private_key: Ed25519PrivateKey | Ed448PrivateKey",
+    '<assemblyIdentity publicKeyToken="1fc8b3b9a1e18e3b">',
+    # addresses
+    "https://username:password@host.com:80/path?query#fragment",
+    "`https://user:pass@host:port/path`",
+    "https://example.org:8443/path@2x.png",
+    "git@github.com:octo/repo.git",
+    "ssh://git@github.com:22/octo/repo.git",
+    "https://mira@example.org/x",
+    "mailto:mira@example.org",
+    "http://[2001:db8::1]:8080/",
+    "postgres://user:$PASSWORD@db/shop",
+    "docker.io/library/postgres:16@sha256",
+    "discord.gg/abcdef",
+    "the tag `<private>` hides what follows it",
+]
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_secret_goes_and_what_stands_around_it_stays(name: str) -> None:
+    text = f"first line\nbefore {SECRETS[name]}\n"
+    if "never closed" not in name and "cut off" not in name:
+        text += "after it all"
+    kind = name.split(" ", maxsplit=1)[0]
+    found = REDACT(text)
+    assert found.found == {kind: 1}, found.text
+    assert f"[redacted:{kind}]" in found.text
+    assert found.text.startswith("first line\nbefore ")
+    assert found.text.endswith("after it all") == text.endswith("after it all")
+    assert len(split_lines(found.text)) == len(split_lines(text))
+    secret = max(re.split(r"[\s\"'=:@/&;]+|\\n|</?private>", SECRETS[name], flags=re.IGNORECASE), key=len)
+    if kind not in ("private-key", "private", "url-password", "password", "slack-webhook", "discord-webhook"):
+        assert secret not in found.text
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_only_looks_like_one_stays(text: str) -> None:
+    assert REDACT(text) == type(REDACT(text))(text, {})
+
+
+def test_there_are_enough_of_both() -> None:
+    assert len(SECRETS) >= 60
+    assert len(HARMLESS) >= 75
+
+
+def test_only_the_value_goes_and_the_name_stays_to_be_found() -> None:
+    text = 'DB_PASSWORD="hunter2!" for postgres://shop:pa55@db/x and Authorization: Bearer abc123def456ghi7.'
+    assert REDACT(text).text == (
+        'DB_PASSWORD="[redacted:password]" for postgres://shop:[redacted:url-password]@db/x'
+        " and Authorization: Bearer [redacted:authorization]"
+    )
+
+
+def test_private_blocks_are_counted_each_and_lines_stay() -> None:
+    text = "a\n<private>b\nc</private>\nd <private>e</private> f\n<private>\ng\nh"
+    found = REDACT(text)
+    assert found.text == "a\n[redacted:private]\n\nd [redacted:private] f\n[redacted:private]\n\n"
+    assert found.found == {"private": 3}
+
+
+def test_a_key_without_its_end_takes_its_lines_and_no_more() -> None:
+    text = f"-----BEGIN RSA PRIVATE KEY-----\n{KEY_LINES}\n\nThe rest of the note.\n"
+    assert REDACT(text).text.endswith("\n\nThe rest of the note.\n")
+
+
+def test_patterns_of_the_user_count_as_patterns() -> None:
+    found = Redactor((r"ACME-\d{6}", r"(?i)project\s+nightfall"))("ACME-123456 is Project\nNightfall")
+    assert found.text == "[redacted:pattern] is [redacted:pattern]\n"
+    assert found.found == {"pattern": 2}
+
+
+def test_a_pattern_never_cuts_into_a_mark() -> None:
+    redact = Redactor(("redacted|n+",))
+    once = redact("password: hunter22 and nnn")
+    assert once.text == "password: [redacted:password] a[redacted:pattern]d [redacted:pattern]"
+    assert redact(once.text).text == once.text
+
+
+@pytest.mark.parametrize(("pattern", "said"), [("(", "no regular expression"), ("a*", "matches the empty text")])
+def test_a_bad_pattern_is_an_error_with_a_hint(pattern: str, said: str) -> None:
+    with pytest.raises(SettingsError, match=said) as caught:
+        Redactor((pattern,))
+    assert caught.value.hint
+
+
+def test_the_signature_follows_the_patterns() -> None:
+    assert Redactor().signature == Redactor(()).signature
+    assert len({Redactor().signature, Redactor(("a",)).signature, Redactor(("b",)).signature}) == 3
+
+
+_pieces = st.sampled_from(
+    [*SECRETS.values(), *HARMLESS, "\n", "\r\n", "\r", " ", "=", ":", "password", "token: ", "Bearer ", "://", "@", "`",
+     "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "<private>", "</private>", "[redacted:jwt]", "sk-"]
+)  # fmt: skip
+_texts = st.lists(_pieces | st.text(max_size=12), max_size=12).map("".join) | st.text()
+
+
+@settings(max_examples=300, deadline=None)
+@given(_texts)
+def test_twice_is_once_and_the_lines_are_as_many(text: str) -> None:
+    once = REDACT(text)
+    assert REDACT(once.text).text == once.text
+    assert len(split_lines(once.text)) == len(split_lines(text))
+    assert bool(once.found) == (once.text != text)
+
+
+HOSTILE = [
+    "a", "A7k", "password:", "password ", "token=a", "://", "://a:", "://a:b", "Bearer ", "bearer a", "sk-", "eyJa.",
+    "eyJaaaaaaaaaaaa.eyJ", "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\nabcdefghijklmnop1234\n",
+    "<private>x</private>", "`<private>`", "<private", "AKIA", "M" + "a1B" * 8 + ".", "1:AA", "12345678:AA", "SG.a",
+    "xoxb-1", "curl ", "curl -u a", "authorization: ", "secret='", "a.", "api_key:a1.", "[redacted:jwt]", "key ", "\n",
+    "abcdefghijklmnop\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_a_hostile_megabyte_takes_under_a_second(piece: str) -> None:
+    marks = " ".join(["password token bearer curl authorization sk- eyj ghp_ xoxb- private key :aa dp. pat do -us ://"])
+    text = piece * (1_000_000 // len(piece)) + marks + "-----END PRIVATE KEY-----"
+    begun = time.process_time()
+    REDACT(text)
+    assert time.process_time() - begun < 1.0
