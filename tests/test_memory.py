@@ -577,3 +577,31 @@ def test_the_packaged_model_finds_what_shares_no_word(root: Path, write: Write) 
     assert (report.pending, found.mode) == (0, "hybrid")
     assert found.hits[0].chunk.path == "memory/travel.md"
     assert found.embedder.startswith("local/")
+
+
+def test_a_search_over_a_large_unindexed_tree_is_bounded_and_says_that_it_is_stale(
+    root: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(300):
+        write(f"memory/2026-{n // 28 % 12 + 1:02}-{n % 28 + 1:02}-{n}.md", f"note number{n} about the walrus")
+    write("MEMORY.md", "- the curated walrus\n")
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += 0.005
+        return now[0]
+
+    with Memory.open(root, embed__model="none", search__scan_s=1.0) as memory:
+        monkeypatch.setattr("recollect.sync.engine.time.monotonic", clock)
+        found = memory.search("curated walrus")
+        assert found.stale
+        assert [n.code for n in found.notices] == ["sync_cut"]
+        total = memory.status().on_disk
+        assert 0 < len(memory.store.documents()) < total
+        assert found.hits[0].chunk.path == "MEMORY.md", "what is indexed answers, the curated notes first"
+        begun = now[0]
+        memory.search("curated walrus")
+        assert now[0] - begun < 2.0, "by the clock of the engine"
+        memory.sync()
+        assert not memory.search("walrus").stale
+        assert len(memory.store.documents()) == total

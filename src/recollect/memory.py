@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -34,10 +35,16 @@ from recollect.sources.files import FileSource
 from recollect.sources.links import add_link, read_links, remove_links
 from recollect.store.place import find_workspace, index_path, open_store, set_aside
 from recollect.store.sqlite import SqliteStore
+from recollect.store.tombstones import NAME as TOMBSTONES
+from recollect.store.tombstones import Tombstones
 from recollect.sync.consolidate import consolidate
 from recollect.sync.engine import Engine
 from recollect.sync.fill import fill
+from recollect.sync.forget import Act, Piece, Receipt, Selection, backups_of, forget, undo
 from recollect.sync.lock import locked
+from recollect.sync.notes import Notes
+from recollect.sync.remember import Desk, Remembered, Wish, remember
+from recollect.sync.watch import Watch, watched
 from recollect.text.chunk import ChunkSize, Passage
 from recollect.text.dates import spans_in
 from recollect.text.intent import asks_for_now
@@ -143,6 +150,8 @@ class Memory:
         self._closed = False
         self._refreshing = threading.RLock()
         self._refreshed: tuple[float, bool, tuple[bool, list[Notice]]] = (-1.0, False, (False, []))
+        self._tombstones = Tombstones(self._beside(TOMBSTONES))
+        self._watches: list[Watch] = []
 
     @classmethod
     def open(
@@ -179,7 +188,9 @@ class Memory:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the index; a model that hangs is not waited for."""
+        """Ends every watch and lets go of the index; a model that hangs is not waited for."""
+        for watch in self._watches:
+            watch.stop()
         self._closed = True
         self._chain.close()
         self._executor.shutdown(wait=True, cancel_futures=True)
@@ -200,7 +211,7 @@ class Memory:
         own = self.settings
         sources: list[Source] = []
         if "memory" in own.sources:
-            sources.append(FileSource(self.root, extra_paths=own.extra_paths, max_file_bytes=own.max_file_bytes))
+            sources.append(self._files)
         if "sessions" in own.sources:
             from recollect.sources.sessions import SessionSource  # noqa: PLC0415 - only those who have them pay for it
 
@@ -211,7 +222,18 @@ class Memory:
                 )
             )
         size = ChunkSize(own.chunk.tokens, own.chunk.overlap)
-        return Engine(sources, self.store, size, extra_origin=own.extra_origin, redactor=self._redactor)
+        return Engine(
+            sources, self.store, size, self._tombstones, extra_origin=own.extra_origin, redactor=self._redactor
+        )
+
+    @property
+    def _files(self) -> FileSource:
+        own = self.settings
+        return FileSource(self.root, extra_paths=own.extra_paths, max_file_bytes=own.max_file_bytes)
+
+    def _beside(self, name: str) -> Path | None:
+        """A file beside the index; an index in memory has none."""
+        return None if self.store.path == ":memory:" else Path(self.store.path).with_name(name)
 
     def _lock_path(self, kind: str = ".lock") -> Path | None:
         return None if self.store.path == ":memory:" else Path(self.store.path).with_suffix(kind)
@@ -223,21 +245,24 @@ class Memory:
         embed: bool = True,
         progress: Progress | None = None,
         wait_s: float = 60.0,
+        embed_s: float | None = None,
         estimate: Callable[[Estimate], None] | None = None,
     ) -> SyncReport:
         """Brings the index up to the files, keywords first, then every missing vector; `force` also checks the file
-        and tries texts again that the model refused. `estimate` is told what the vectors will take.
+        and tries texts again that the model refused. `embed_s` bounds the time for vectors, and `pending` of the
+        report says how many are left; `estimate` is told what they will take.
         """
         begun = time.perf_counter()
         watch: Any = {"progress": progress} if progress else {}
         report = self._read(force=force, wait_s=wait_s, **watch)
         if embed and self._chain.wanted:
             store = self.store
+            again: Any = partial(self._fill, force=force, progress=progress, wait_s=wait_s, estimate=estimate)
             try:
-                vectors = self._fill(force=force, progress=progress, wait_s=wait_s, estimate=estimate)
+                vectors = again(deadline=None if embed_s is None else time.monotonic() + embed_s)
             except StoreDamagedError:
                 report = self._read(force=force, wait_s=wait_s, broken=store, **watch)
-                vectors = self._fill(force=force, progress=progress, wait_s=wait_s, estimate=estimate)
+                vectors = again(deadline=None if embed_s is None else time.monotonic() + embed_s)
             report = replace(
                 report,
                 embedded=vectors.embedded,
@@ -332,7 +357,10 @@ class Memory:
             if isinstance(error, StoreDamagedError):
                 raise
             return True, [Notice("not_synced", f"the index could not be brought up to date: {error}", error.hint)]
-        if not report.complete:
+        if report.left:
+            message = f"{report.left} changed notes are not indexed yet, so this answer may miss them"
+            notices.append(Notice("sync_cut", message, "run: recollect index"))
+        elif not report.complete:
             message = "not every folder could be looked at, so newer notes may be missing"
             notices.append(Notice("scan_cut", message, "run: recollect index"))
         return not report.complete, notices
@@ -743,6 +771,118 @@ class Memory:
         else:
             entries = timeline.latest(self.store, window=window, filters=chosen)
         return entries, [*self._notices, *notices]
+
+    @property
+    def _notes(self) -> Notes:
+        return Notes(self._files, self._beside("notes.lock"))
+
+    def remember(
+        self,
+        text: str,
+        *,
+        file: str = "",
+        heading: str = "",
+        tags: Sequence[str] = (),
+        day: dt.date | None = None,
+        supersedes: str = "",
+        force: bool = False,
+        now: dt.datetime | None = None,
+    ) -> Remembered:
+        """Writes a text into today's note, or the named one, unless it is there already; the next search finds it."""
+        now = now or dt.datetime.now()  # noqa: DTZ005 - the day of this place
+        self._refresh(embed=False)
+        if supersedes:
+            supersedes = self._by_id(supersedes).id
+            if file:
+                raise UsageError("a memory that supersedes another has a file of its own", hint="leave out --file")
+        desk = Desk(self._notes, self._engine, self.store, lambda: self.embedder)
+        return remember(desk, Wish(text, now, file, heading, tags, day, supersedes, force))
+
+    def forget(
+        self,
+        reference: str = "",
+        *,
+        query: str = "",
+        session: str = "",
+        before: dt.date | None = None,
+        yes: bool = False,
+        from_files: bool = False,
+        backup: bool = True,
+        now: dt.datetime | None = None,
+    ) -> Receipt:
+        """Shows what would be forgotten; with `yes` forgets it for good, from the files too only when told."""
+        if sum(map(bool, (reference, query, session, before))) != 1:
+            raise UsageError(
+                "say what to forget in one way", hint="an id, path or path:from-to, or --query, --session, --before"
+            )
+        if not yes:
+            self._refresh(embed=False)
+            return Receipt("", tuple(self._selected(reference, query, session, before)))
+        with locked(self._lock_path(), wait_s=60.0) as mine:
+            if not mine:
+                raise StoreError("another process is indexing this workspace", hint="wait for it, then run this again")
+            self._engine.sync()
+            pieces = self._selected(reference, query, session, before)
+            if not pieces:
+                return Receipt("", ())
+            return forget(self._act(now), pieces, from_files=from_files, backup=backup)
+
+    def unforget(self, name: str) -> tuple[int, tuple[str, ...]]:
+        """Lifts the tombstones of a receipt or an id: how many, and the backups that the receipt made."""
+        with locked(self._lock_path(), wait_s=60.0) as mine:
+            if not mine:
+                raise StoreError("another process is indexing this workspace", hint="wait for it, then run this again")
+            act = self._act(None)
+            lifted = undo(act, name)
+            self._engine.sync()
+        return len(lifted), tuple(p for r in sorted({s.receipt for s in lifted}) for p in backups_of(act, r))
+
+    def _act(self, now: dt.datetime | None) -> Act:
+        clock = now or dt.datetime.now()  # noqa: DTZ005 - the day of this place
+        return Act(self.store, self._engine, self._notes, self._beside("backup"), clock)
+
+    def _selected(self, reference: str, query: str, session: str, before: dt.date | None) -> list[Piece]:
+        select = Selection(self.store, self._engine)
+        if query:
+            return select.saying(clean(query))
+        if session:
+            return select.session(session)
+        if before:
+            return select.before(before)
+        reference = unicodedata.normalize("NFC", clean(reference).strip())
+        if re.fullmatch(r"[a-z2-7]{4,12}", reference) and self.store.chunks_by_id(reference):
+            return select.chunk(self._by_id(reference))
+        match = _LINES.match(reference)
+        if match and reference not in self.store.documents():
+            text = self.get(reference)
+            return select.lines(text.path, text.start_line, text.end_line, text.text)
+        return select.document(reference.removeprefix("./"))
+
+    def _by_id(self, prefix: str) -> Chunk:
+        found = self.store.chunks_by_id(prefix)
+        if len(found) != 1:
+            which = f"{prefix} begins more than one id" if found else f"no passage has the id {prefix!r}"
+            raise NotFoundError(which, hint="give an id as recollect search prints it")
+        return found[0]
+
+    def watch(
+        self,
+        callback: Callable[[SyncReport], None] | None = None,
+        *,
+        poll_s: float | None = None,
+        debounce_s: float | None = None,
+    ) -> Watch:
+        """A watch that keeps the index warm in a thread of its own: start it, stop it, or use it as a context."""
+        watch = Watch(
+            lambda: watched(self.root, self.settings.extra_paths),
+            lambda: self.sync(embed_s=1.0),
+            callback,
+            poll_s=self.settings.watch.poll_s if poll_s is None else poll_s,
+            debounce_s=self.settings.watch.debounce_s if debounce_s is None else debounce_s,
+            ignored=Path(self.store.path).parent,
+        )
+        self._watches.append(watch)
+        return watch
 
     def status(self, *, deep: bool = False) -> Status:
         """Compares the files with the index and counts what there is; `deep` also asks every model of the chain."""

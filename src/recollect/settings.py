@@ -100,7 +100,17 @@ class SearchSettings:
     session_share: float = _setting(
         0.5, "most of the first hits that may come from sessions where notes also match; 1: no bound"
     )
-    scan_s: float = _setting(2.0, "longest look at the files before a search; what is cut is said to be stale")
+    scan_s: float = _setting(
+        2.0, "longest look at the files, with indexing, before a search; what is cut is said to be stale"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WatchSettings:
+    """How changes of the notes are noticed by `recollect watch`."""
+
+    poll_s: float = _setting(0.0, "look every so many seconds; 0: wait for the system to tell of changes")
+    debounce_s: float = _setting(0.3, "changes within this time are one sync")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +165,7 @@ class Settings:
     multimodal: MultimodalSettings = MultimodalSettings()
     sessions: SessionSettings = SessionSettings()
     redact: RedactSettings = RedactSettings()
+    watch: WatchSettings = WatchSettings()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def items(self) -> Iterator[tuple[str, Any, str, str]]:
@@ -387,6 +398,8 @@ def _check(settings: Settings) -> None:
         ("session_share", 0.0 <= own.session_share <= 1.0, "from 0 to 1"),
         ("rerank_weight", 0.0 <= own.rerank_weight <= 1.0, "from 0 to 1"),
     )
+    if settings.watch.poll_s < 0 or settings.watch.debounce_s < 0:
+        raise SettingsError("a time of watch is below 0", hint="watch.poll_s and watch.debounce_s are seconds")
     if own.rerank == "http" and not own.rerank_url:
         raise SettingsError(
             "search.rerank is http, but search.rerank_url is empty", hint="set the address of the reranker"

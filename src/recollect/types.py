@@ -292,6 +292,8 @@ class SyncReport:
     model: str = ""
     estimate: Estimate | None = None
     pruned: int = 0
+    forgotten: int = 0
+    left: int = 0
     redacted: Mapping[str, int] = field(default_factory=dict)
 
 

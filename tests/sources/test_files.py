@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from recollect.sources.files import FileSource, decode
 from tests.conftest import Write
@@ -279,3 +282,43 @@ def test_an_unreadable_folder_is_reported_and_makes_the_scan_incomplete(
 def test_a_scan_past_its_deadline_stops_and_says_so(root: Path, write: Write) -> None:
     write("memory/a.md", "x")
     assert not FileSource(root).scan(deadline=0.0).complete
+
+
+NAMES = ["a.md", "b.txt", ".hidden.md", "memory.md", "node_modules", "kept", "secret", "memory", "docs", "c.markdown"]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map("/".join), min_size=1, max_size=8),
+    st.sampled_from(["", "secret/\n", "/memory/\n", "*.txt\n", "memory/kept/*\n!memory/kept/a.md\n"]),
+    st.sampled_from(["", "secret\n", "a.md\n", "/memory\n"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_place_is_refused_exactly_when_a_scan_passes_over_it(paths: list[str], git: str, own: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / ".gitignore").write_text(git)
+        (root / ".recollectignore").write_text(own)
+        (root / "docs").mkdir()
+        source = FileSource(root, extra_paths=["docs", "kept/**/*.txt"])
+        for path in paths:
+            place = root / path
+            try:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                if not place.exists():
+                    place.write_text("x")
+            except (FileExistsError, NotADirectoryError):
+                continue
+            if place.is_file():
+                found = {d.path for d in source.scan().documents}
+                assert (path in found) == (not source.refuses(str(place))), path
+
+
+def test_a_deadline_is_looked_at_inside_a_large_folder(root: Path, write: Write) -> None:
+    for n in range(2000):
+        write(f"memory/{n:04}.md", "x")
+    looks = iter([*[0.0] * 3, *[100.0] * 10_000])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recollect.sources.files.time.monotonic", lambda: next(looks))
+        found = FileSource(root).scan(deadline=1.0)
+    assert not found.complete
+    assert 0 < len(found.documents) < 1000

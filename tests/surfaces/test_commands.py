@@ -130,7 +130,7 @@ def test_index_reports_what_it_did_and_each_file_passed_over(capsys: Capture, wr
     report = answer(capsys, "index")
     assert list(report) == [
         "added", "changed", "dropped", "unchanged", "chunks", "embedded", "pending", "complete", "skipped", "notices",
-        "took_ms", "model", "estimate", "pruned", "redacted",
+        "took_ms", "model", "estimate", "pruned", "forgotten", "left", "redacted",
     ]  # fmt: skip
     assert (report["added"], report["embedded"], report["pending"], report["complete"]) == (3, 3, 0, True)
     assert report["skipped"] == [{"path": "memory/binary.md", "reason": "a binary file"}]

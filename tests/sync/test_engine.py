@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -388,3 +389,80 @@ def test_a_source_may_hand_in_edges_of_its_own(root: Path, store: SqliteStore, w
     Engine([Chained(root)], store).sync()
     assert [(e.kind, e.end.name) for e in store.edges_from(["b"])] == [("references", "c"), ("derives_from", "first")]
     assert store.edges_from(["first"]) == []
+
+
+class Clock:
+    """A monotonic clock that moves on by a step whenever it is looked at."""
+
+    def __init__(self, step_s: float) -> None:
+        self.now, self.step_s = 0.0, step_s
+
+    def __call__(self) -> float:
+        self.now += self.step_s
+        return self.now
+
+
+def dated(count: int) -> list[str]:
+    first = dt.date(2026, 1, 1)
+    return [f"memory/{first + dt.timedelta(days=n)}.md" for n in range(count)]
+
+
+def test_a_deadline_bounds_indexing_too_and_the_newest_notes_come_first(
+    engine: Engine, write: Write, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in dated(200):
+        write(path, f"note of {path}")
+    clock = Clock(0.01)
+    monkeypatch.setattr("recollect.sync.engine.time.monotonic", clock)
+    first = engine.sync(deadline=2.0)
+    assert 64 < first.added < 200
+    assert (first.left, first.complete) == (200 - first.added, False)
+    assert sorted(store.documents()) == dated(200)[-first.added :]
+    assert store.chunks_of(dated(200)[-1]), "a partial index answers"
+    late = engine.sync(deadline=clock.now + 0.03)
+    assert late.added == 64, "every sync gets on a little, however late it is"
+    while not engine.sync(deadline=clock.now + 2.0).complete:
+        pass
+    assert len(store.documents()) == 200
+
+
+def test_a_file_too_large_for_the_time_left_waits_for_a_sync_without_deadline(
+    engine: Engine, write: Write, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("memory/2026-01-02.md", "words " * 400_000)
+    write("memory/2026-01-01.md", "a small note")
+    monkeypatch.setattr("recollect.sync.engine.time.monotonic", lambda: 0.0)
+    report = engine.sync(deadline=1.0)
+    assert (report.added, report.left, report.complete) == (1, 1, False)
+    assert list(store.documents()) == ["memory/2026-01-01.md"]
+    assert engine.sync().added == 1
+
+
+def test_a_new_analysis_goes_on_where_a_deadline_cut_it(
+    root: Path, write: Write, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in dated(200):
+        write(path, f"note of {path}")
+    Engine([FileSource(root)], store, ChunkSize(100, 20)).sync()
+    other = Engine([FileSource(root)], store, ChunkSize(200, 20))
+    clock = Clock(0.01)
+    monkeypatch.setattr("recollect.sync.engine.time.monotonic", clock)
+    done = 0
+    for _ in range(20):
+        report = other.sync(deadline=clock.now + 1.0)
+        done += report.changed
+        if report.complete:
+            break
+    assert report.complete
+    assert done == 200, "each was made anew once"
+    assert other.sync().unchanged == 200
+
+
+def test_vectors_of_the_newest_notes_come_first_in_whatever_order_they_were_indexed(
+    engine: Engine, write: Write, store: SqliteStore, embedder: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in (1, 3, 2):
+        write(f"memory/2026-01-{n:02}.md", f"note of day{n}")
+    engine.sync(deadline=time.monotonic() + 60)
+    engine.embed(embedder)
+    assert embedder.documents == ["note of day3", "note of day2", "note of day1"]

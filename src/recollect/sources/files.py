@@ -24,6 +24,7 @@ _VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
 _NOTE_ENDINGS = (".md", ".markdown", ".mdx")
 _TEXT_ENDINGS = (*_NOTE_ENDINGS, ".txt", ".rst", ".org", ".adoc")
 _ROOT_NOTES = ("memory.md", "user.md")
+_LOOK_EVERY = 256
 _DETOUR = re.compile(r"/\.{0,2}(?:/|\Z)")
 
 
@@ -78,6 +79,17 @@ class FileSource:
             walk.further(pattern)
         documents = tuple(sorted(walk.documents.values(), key=lambda d: d.path))
         return Scanned(documents, tuple(walk.skipped), walk.complete)
+
+    def document(self, path: str) -> Document | None:
+        """The one document known by a path, by a look at its file alone; None where there is none."""
+        location = os.path.join(self.root, path)
+        if not self.refuses(location) and (found := _Walk(self, None).one(location)):
+            return found
+        return next((d for d in self.scan().documents if d.path == path), None)
+
+    def refuses(self, location: str) -> str:
+        """Why a file at a place would not be searched, or nothing; asked before one is made there."""
+        return _Walk(self, None).refuses(os.path.normpath(location), self.extra_paths)
 
     def read(self, document: Document) -> str:
         """The text of a file; ValueError with the reason when it is none."""
@@ -141,13 +153,10 @@ class _Walk:
             name = entry.name.casefold()
             if name in _ROOT_NOTES and not own.ignore(entry.path, folder=False):
                 self._file(entry.path, "memory", entry=entry)
-            elif name == "memory" and self._is_folder(entry) and not own.ignore(entry.path, folder=True):
-                # A repository that keeps all of its memory out of git still wants to search it.
-                git = rules.only(GIT_RULES)
-                kept_out = git.ignore(entry.path, folder=True) or git.ignore(
-                    os.path.join(entry.path, "any note.md"), folder=False
-                )
-                self._tree(entry.path, "memory", own if kept_out else rules, _by_ending(_NOTE_ENDINGS))
+            elif name == "memory" and self._is_folder(entry):
+                below, refused = self._root_rules(rules, entry.path, folder=True)
+                if not refused:
+                    self._tree(entry.path, "memory", below, _by_ending(_NOTE_ENDINGS))
 
     def further(self, pattern: str, *, kind: str = "extra", endings: tuple[str, ...] = _TEXT_ENDINGS) -> None:
         """A file, a folder or a glob beside the workspace's own notes; a named text may end as it likes."""
@@ -196,20 +205,21 @@ class _Walk:
         if self._stays(folder):
             self._folder(folder, kind, rules, accepts)
 
-    def _folder(self, folder: str, kind: str, rules: _Rules, accepts: Callable[[str], bool]) -> None:
+    def _folder(self, folder: str, kind: str, rules: _Rules, accepts: Callable[[str], bool]) -> None:  # noqa: C901
         real = os.path.realpath(folder)
         if real in self._visited:
             return
         self._visited.add(real)
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            self.complete = False
+        if self._late():
             return
         entries = self._list(folder)
         names = {e.name for e in entries}
         if _VIRTUAL_ENVIRONMENT in names:
             return
         rules = rules.below(folder, names)
-        for entry in entries:
+        for number, entry in enumerate(entries):
+            if number % _LOOK_EVERY == _LOOK_EVERY - 1 and self._late():
+                return
             if entry.name.startswith("."):
                 continue
             if self._is_folder(entry):
@@ -219,6 +229,89 @@ class _Walk:
                     self._folder(entry.path, kind, rules, accepts)
             elif accepts(entry.path) and not rules.ignore(entry.path, folder=False):
                 self._file(entry.path, kind, entry=entry)
+
+    def _late(self) -> bool:
+        """Whether the time is up; what was not seen by then may still be there."""
+        if self.deadline is None or time.monotonic() <= self.deadline:
+            return False
+        self.complete = False
+        return True
+
+    def one(self, location: str) -> Document | None:
+        """The document of one place that is not refused."""
+        self._file(location, "memory" if self._is_note(location) else "extra")
+        return next(iter(self.documents.values()), None)
+
+    def refuses(self, location: str, extra_paths: Sequence[str]) -> str:
+        """Why this walk would pass over a file at a place, whether or not it is there yet."""
+        if self._inside(location) and (reason := self._refuses_link(location)):
+            return reason
+        if self._is_note(location):
+            return self._refuses_folder(location, self.root)
+        for pattern in map(os.path.expanduser, extra_paths):
+            place = os.path.normpath(os.path.join(self.root, _fixed_part(pattern)))
+            if place == location:
+                return self._refuses_link(location)
+            if not location.startswith(place.rstrip(os.sep) + os.sep) or not os.path.isdir(place):
+                continue
+            accepts = (
+                _by_glob(os.path.join(self.root, pattern), place, _TEXT_ENDINGS, any_named=True)
+                if glob.has_magic(pattern)
+                else None
+            )
+            if (accepts or _by_ending(_TEXT_ENDINGS))(location):
+                return self._refuses_link(location) or self._refuses_folder(location, place)
+        return "outside the notes of the workspace (memory/**/*.md, MEMORY.md, USER.md and extra_paths)"
+
+    def _is_note(self, location: str) -> bool:
+        """Whether a place is where the workspace's own notes stand."""
+        if not self._inside(location):
+            return False
+        parts = os.path.relpath(location, self.root).split(os.sep)
+        if len(parts) == 1:
+            return parts[0].casefold() in _ROOT_NOTES
+        return parts[0].casefold() == "memory" and _by_ending(_NOTE_ENDINGS)(location)
+
+    def _refuses_link(self, location: str) -> str:
+        real = os.path.realpath(location)
+        stays = any(real == home or real.startswith(home.rstrip(os.sep) + os.sep) for home in self._homes)
+        return "" if stays else "a symbolic link leads out of the workspace there"
+
+    def _refuses_folder(self, location: str, start: str) -> str:
+        """Whether a hidden or ignored name stands between a folder and a file in it."""
+        above = [*self._folders_above(start), start] if self._inside(start) else [start]
+        rules = _Rules()
+        for folder in above[:-1]:
+            rules = rules.below(folder, set(os.listdir(folder)))
+        here = start
+        parts = os.path.relpath(location, start).split(os.sep)
+        for number, part in enumerate(parts):
+            names = set(os.listdir(here)) if os.path.isdir(here) else set()
+            if _VIRTUAL_ENVIRONMENT in names and here != self.root:
+                return "a virtual environment"
+            rules = rules.below(here, names)
+            here = os.path.join(here, part)
+            inner = number < len(parts) - 1
+            if start == self.root and number == 0:
+                rules, refused = self._root_rules(rules, here, folder=inner)
+            else:
+                hidden = part.startswith(".") or (inner and part in IGNORED_FOLDERS)
+                refused = hidden or rules.ignore(here, folder=inner)
+            if refused:
+                return "a hidden file or one that ignore rules leave out"
+        return ""
+
+    @staticmethod
+    def _root_rules(rules: _Rules, location: str, *, folder: bool) -> tuple[_Rules, bool]:
+        """The rules that hold below an entry of the root, as `workspace` has them, and whether it is left out."""
+        own = rules.only(OWN_RULES)
+        if own.ignore(location, folder=folder) or not folder:
+            return rules, own.ignore(location, folder=folder)
+        # A repository that keeps all of its memory out of git still wants to search it.
+        git = rules.only(GIT_RULES)
+        inside = os.path.join(location, "any note.md")
+        kept_out = git.ignore(location, folder=True) or git.ignore(inside, folder=False)
+        return own if kept_out else rules, False
 
     @staticmethod
     def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -548,7 +548,7 @@ class SqliteStore(KinTables, HistoryTables):
                 " WHERE v.model = (SELECT id FROM models WHERE name = :model) AND v.content_hash = c.content_hash)"
                 " AND NOT EXISTS (SELECT 1 FROM refused r"
                 " WHERE r.model = (SELECT id FROM models WHERE name = :model) AND r.content_hash = c.content_hash)"
-                " GROUP BY c.content_hash ORDER BY min(d.source = 'sessions'), 1 DESC",
+                " GROUP BY c.content_hash ORDER BY min(d.source = 'sessions'), max(coalesce(d.date, '~')) DESC, 1 DESC",
                 {"model": model},
             )
             known = self._missing[model] = (stamp, [r[0] for r in rows])
@@ -703,6 +703,43 @@ class SqliteStore(KinTables, HistoryTables):
             except StoreDamagedError:
                 faults.append("the keyword table does not agree with itself")
         return faults
+
+    def paths_with(self, terms: Sequence[str]) -> set[str]:
+        """Documents that have the rarest of some terms: all that could hold a text which has them."""
+        counts = {term: count for term, count in self.term_counts(terms).found_in.items() if count}
+        if not counts:
+            return set()
+        rarest = min(counts, key=lambda term: (counts[term], term))
+        rows = self._all(
+            "SELECT DISTINCT d.path FROM terms t JOIN chunks c ON c.row = t.rowid JOIN documents d ON d.id = c.document"
+            " WHERE terms MATCH ?",
+            (f'"{rarest}"',),
+        )
+        return {r[0] for r in rows}
+
+    def says(self, line: str) -> bool:
+        """Whether any passage holds a text as it is."""
+        return bool(self._all("SELECT 1 FROM chunks WHERE instr(text, ?) LIMIT 1", (line,)))
+
+    def scrub(self) -> tuple[int, bool]:
+        """Drops vectors that no chunk has and leaves no byte of deleted text in the file or its WAL.
+
+        Returns how many vectors went, and False where another reader kept the WAL from being emptied.
+        """
+        with self._lock, _translated(self.path):
+            self._db.execute("PRAGMA secure_delete = ON").fetchall()
+            with self.writing():
+                self._changed = True
+                self._db.execute("DELETE FROM vectors WHERE content_hash NOT IN (SELECT content_hash FROM chunks)")
+                gone = self._db.changes()
+                # Merges all segments into one: terms that stood in deleted chunks alone are in none of them afterwards.
+                self._db.execute("INSERT INTO terms (terms) VALUES ('optimize')")
+            self._matrices.clear()
+            self._db.execute("VACUUM")
+            if self._file is None:
+                return gone, True
+            busy = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0]
+            return gone, not busy
 
     def models(self) -> list[tuple[str, int, int]]:
         """Each model with its dimensions and how many vectors are kept of it."""

@@ -426,3 +426,7 @@ def run(arguments: Sequence[str]) -> int:
 
 from recollect.surfaces import install as _install  # noqa: E402, F401 - further commands of the same group
 from recollect.surfaces import servers as _servers  # noqa: E402, F401
+from recollect.surfaces import writing  # noqa: E402
+
+for _command in writing.COMMANDS:
+    cli.add_command(_command)

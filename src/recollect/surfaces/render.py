@@ -102,6 +102,8 @@ def report(one: SyncReport) -> None:
     )
     if one.redacted:
         click.echo(f"  redacted {', '.join(f'{count} {kind}' for kind, count in sorted(one.redacted.items()))}")
+    if one.forgotten:
+        click.echo(f"  {one.forgotten} forgotten passages left out")
     for skipped in one.skipped:
         click.echo(f"  skipped {one_line(skipped.path)}: {one_line(skipped.reason)}")
     if one.pruned:

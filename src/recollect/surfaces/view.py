@@ -137,6 +137,8 @@ def report(one: SyncReport) -> dict[str, Any]:
         "model": one.model,
         "estimate": estimate(one.estimate) if one.estimate else None,
         "pruned": one.pruned,
+        "forgotten": one.forgotten,
+        "left": one.left,
         "redacted": dict(sorted(one.redacted.items())),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import time
 from collections import Counter
@@ -13,9 +14,11 @@ from pathlib import PurePosixPath
 from recollect.embed.generations import generation_of, note_generation, pin_first
 from recollect.errors import EmbedderError, RejectedError
 from recollect.ports import Conversations, Embedder, Linked, Progress, Source, Store, Stored, Vectors
+from recollect.store.tombstones import Tombstones
 from recollect.sync.plan import Plan, plan
 from recollect.text.chunk import ChunkSize, Passage, chunk
 from recollect.text.dates import date_of_path, date_of_value
+from recollect.text.forgotten import Forgotten
 from recollect.text.links import edges_of
 from recollect.text.markdown import FrontValue, Parsed, parse
 from recollect.text.redact import Redactor
@@ -30,6 +33,11 @@ _ENTRY_FILES = ("memory", "user")
 _TRUE = ("true", "yes", "1", "on")
 _TRUST = ("untrusted", "agent", "system", "owner")
 _LEVELS = {"low": -0.5, "normal": 0.0, "medium": 0.0, "high": 0.5, "critical": 1.0}
+_BYTES_PER_S = 1_000_000
+_DROP_BATCH = 200
+# So much is done however late it is: a few notes are no reason to be stale, and every search gets on a little.
+_AT_LEAST = 64
+_SMALL_BYTES = 20_000
 
 
 def _quiet(_what: str, _done: int, _total: int) -> None:
@@ -48,17 +56,66 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True)
+class _Done:
+    """What became of one document, why not, its chunks, and how much of it is forgotten."""
+
+    outcome: str
+    reason: str = ""
+    chunks: int = 0
+    forgotten: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """All that one sync works with: what to do, who reads it, what is known, and until when.
+
+    `fresh` are documents to be made anew, `again` those to be read from their start; `redacted` counts secrets.
+    """
+
+    work: Plan
+    readers: Mapping[str, Source]
+    known: Mapping[str, Stored]
+    forgotten: Forgotten
+    fresh: frozenset[str] = frozenset()
+    again: frozenset[str] = frozenset()
+    deadline: float | None = None
+    redacted: Counter[str] = field(default_factory=Counter)
+
+    def late(self, size: int, done: int) -> bool:
+        """Whether a file of this many bytes is more than there is time for, after so many others."""
+        if self.deadline is None or (done < _AT_LEAST and size <= _SMALL_BYTES):
+            return False
+        return time.monotonic() + size / _BYTES_PER_S > self.deadline
+
+    def size(self, document: Document) -> int:
+        """How many bytes of a document there are to read: of a conversation that grew, only the end."""
+        known = self.known.get(document.path)
+        grew = document.source == "sessions" and known is not None and document.path not in self.again
+        return max(0, document.size - known.size) if grew and known else document.size
+
+    def order(self) -> list[Document]:
+        """What to read, in order: old notes first, or new ones when time is short; then conversations, newest first."""
+        todo = sorted((*self.work.add, *self.work.change), key=_age, reverse=self.deadline is not None)
+        spoken = sorted((d for d in todo if d.source == "sessions"), key=lambda d: (-d.mtime_ns, d.path))
+        return [*(d for d in todo if d.source != "sessions"), *spoken]
+
+
+@dataclass(frozen=True, slots=True)
 class Engine:
     """Brings a store up to its sources."""
 
     sources: Sequence[Source]
     store: Store
     size: ChunkSize = field(default_factory=ChunkSize)
+    tombstones: Tombstones = field(default_factory=lambda: Tombstones(None))
     extra_origin: str = field(default="owner", kw_only=True)
     redactor: Redactor | None = field(default=None, kw_only=True)
 
     def sync(self, *, force: bool = False, deadline: float | None = None, progress: Progress = _quiet) -> SyncReport:
-        """Makes keywords current; `deadline` (monotonic) bounds the scan, and the report says if it was cut."""
+        """Makes keywords current; `deadline` (monotonic) bounds scan and indexing, and the report says if it cut any.
+
+        What a deadline cut is taken up by the next sync; the newest notes come first then.
+        """
         begun = time.perf_counter()
         skipped: list[Skipped] = []
         documents: list[tuple[Source, Document]] = []
@@ -69,68 +126,125 @@ class Engine:
             skipped += scanned.skipped
             complete = complete and scanned.complete
         stored = self.store.documents()
-        rules = self.redactor.signature if self.redactor else "as it is"
-        signature = f"{ANALYSER} {self.size.tokens}/{self.size.overlap} {rules}"
-        if self.extra_origin != "owner":
-            signature += f" extra={self.extra_origin}"  # who wrote a passage is kept with it
+        forgotten = self.tombstones.load()
+        wanted = {"analysis": self._signature, "forgotten": forgotten.signature}
         if not stored:
-            self.store.set_meta("analysis", signature)
-        force = force or self.store.get_meta("analysis") != signature
-        work = plan((d for _, d in documents), stored, complete=complete, force=force)
-        known = {} if force else stored
-        report = self._apply(
-            work, {d.path: s for s, d in documents}, known, progress, deadline=None if force else deadline
-        )
-        complete = complete and report.complete
-        if complete and force:
-            self.store.set_meta("analysis", signature)
+            for key, value in wanted.items():
+                self.store.set_meta(key, value)
+        fresh = self._due("analysis", wanted["analysis"], stored, force=force)
+        again = fresh | self._due("forgotten", wanted["forgotten"], stored)
+        work = plan((d for _, d in documents), {p: _unlike(s) if p in again else s for p, s in stored.items()},
+                    complete=complete)  # fmt: skip
+        known = {path: s for path, s in stored.items() if path not in fresh}
+        job = _Job(work, {d.path: s for s, d in documents}, known, forgotten, fresh, again, deadline)
+        report = self._apply(job, progress)
+        if complete and not report.left:
+            for key, value in wanted.items():
+                if self.store.get_meta(key) != value:
+                    self.store.set_meta(key, value)
         return replace(
             report,
             unchanged=report.unchanged + work.unchanged,
             skipped=(*skipped, *report.skipped),
-            complete=complete,
+            complete=complete and not report.left,
             took_ms=(time.perf_counter() - begun) * 1000,
         )
 
-    def _apply(
-        self, work: Plan, readers: Mapping[str, Source], known: Mapping[str, Stored], progress: Progress,
-        *, deadline: float | None,
-    ) -> SyncReport:  # fmt: skip
-        """Notes first, all of them; of conversations, the newest that can be read before the deadline."""
-        todo = sorted((*work.add, *work.change), key=_age)
-        spoken = sorted((d for d in todo if d.source == "sessions"), key=lambda d: (-d.mtime_ns, d.path))
-        todo = [*(d for d in todo if d.source != "sessions"), *spoken]
+    @property
+    def _signature(self) -> str:
+        """What a document was indexed with; under another one it is made anew."""
+        rules = self.redactor.signature if self.redactor else "as it is"
+        signature = f"{ANALYSER} {self.size.tokens}/{self.size.overlap} {rules}"
+        return signature if self.extra_origin == "owner" else f"{signature} extra={self.extra_origin}"
+
+    def _due(self, what: str, wanted: str, stored: Mapping[str, Stored], *, force: bool = False) -> frozenset[str]:
+        """Paths that were indexed under another analysis or other tombstones; those done since it changed are not."""
+        if force:
+            return frozenset(stored)
+        if (self.store.get_meta(what) or "") == wanted:
+            return frozenset()
+        since, _, name = str(self.store.get_meta(f"{what}_since") or "").partition(" ")
+        if name != wanted or not since:
+            since = str(time.time_ns())
+            self.store.set_meta(f"{what}_since", f"{since} {wanted}")
+        return frozenset(path for path, s in stored.items() if s.synced_ns < int(since))
+
+    def _apply(self, job: _Job, progress: Progress) -> SyncReport:
+        work = job.work
+        todo = job.order()
         new = {d.path for d in work.add}
         counts: Counter[str] = Counter()
-        redacted: Counter[str] = Counter()
         skipped: list[Skipped] = []
-        if work.drop:
-            self.store.drop(work.drop)
+        dropped = 0
+        while dropped < len(work.drop) and not job.late(0, dropped):
+            self.store.drop(work.drop[dropped : dropped + _DROP_BATCH])
+            dropped = min(len(work.drop), dropped + _DROP_BATCH)
         position = 0
-        while position < len(todo) and not _late(todo[position], deadline):
+        while position < len(todo) and not job.late(0, position):
             with self.store.writing():
                 until = time.monotonic() + _COMMIT_EVERY_S
                 while True:
                     document = todo[position]
-                    outcome, reason, chunks = self._one(document, readers[document.path], known, redacted)
-                    counts[outcome if outcome != "put" else "added" if document.path in new else "changed"] += 1
-                    counts["chunks"] += chunks
-                    if reason:
-                        skipped.append(Skipped(document.path, reason))
                     position += 1
-                    if position == len(todo) or time.monotonic() >= until or _late(todo[position], deadline):
+                    if job.late(job.size(document), position - 1):
+                        counts["left"] += 1  # a large file that would take longer than there is time
+                    else:
+                        done = self._one(document, job)
+                        outcome = done.outcome
+                        counts[outcome if outcome != "put" else "added" if document.path in new else "changed"] += 1
+                        counts["chunks"] += done.chunks
+                        counts["forgotten"] += done.forgotten
+                        if done.reason:
+                            skipped.append(Skipped(document.path, done.reason))
+                    if position == len(todo) or time.monotonic() >= until or job.late(0, position):
                         break
             progress("notes", position, len(todo))
         return SyncReport(
             added=counts["added"],
             changed=counts["changed"],
-            dropped=len(work.drop),
+            dropped=dropped,
             unchanged=counts["same"],
             chunks=counts["chunks"],
             skipped=tuple(skipped),
-            complete=position == len(todo),
-            redacted=dict(redacted),
+            redacted=dict(job.redacted),
+            forgotten=counts["forgotten"],
+            left=counts["left"] + len(todo) - position + len(work.drop) - dropped,
         )
+
+    def again(self, paths: Sequence[str]) -> None:
+        """Reads some documents again, whatever their stat says; those that cannot be read are dropped."""
+        found = {d.path: (s, d) for s in self.sources for d in s.scan().documents} if paths else {}
+        self.store.drop([path for path in paths if path not in found])
+        documents = [found[path] for path in paths if path in found]
+        readers = {d.path: s for s, d in documents}
+        work = Plan(change=tuple(d for _, d in documents))
+        job = _Job(work, readers, {}, self.tombstones.load(), again=frozenset(readers))
+        with self.store.writing():
+            for _, document in documents:
+                if self._one(document, job).outcome == "kept":
+                    self.store.drop([document.path])
+
+    def text_of(self, path: str) -> str:
+        """The text of a document as it would be indexed now; empty where it cannot be read."""
+        for source in self.sources:
+            for document in source.scan().documents:
+                if document.path == path:
+                    with contextlib.suppress(OSError, ValueError):
+                        return self._safe(clean(source.read(document)), Counter())
+        return ""
+
+    def cut(self, document: Document, text: str) -> list[Chunk]:
+        """The chunks that a text of a document has, without a look at the index."""
+        parsed = parse(self._safe(text, Counter()))
+        return chunks_of(document, parsed, facts_of(document, parsed), self.size)
+
+    def _safe(self, text: str, redacted: Counter[str]) -> str:
+        """A text without secrets, which are counted."""
+        if self.redactor is None:
+            return text
+        found = self.redactor(text)
+        redacted.update(found.found)
+        return found.text
 
     def outlook(self) -> Outlook:
         """What a sync would do, by looking: files that it would read are read, so that the counts are true."""
@@ -145,6 +259,7 @@ class Engine:
         stored = self.store.documents()
         work = plan((d for _, d in found.values()), stored, complete=complete)
         outcomes: Counter[str] = Counter()
+        forgotten = self.tombstones.load()
         for document in (*work.add, *work.change):
             known = stored.get(document.path)
             source = found[document.path][0]
@@ -152,7 +267,8 @@ class Engine:
                 if isinstance(source, Conversations):
                     outcomes[_growth(source, document, known)] += 1
                     continue
-                digest = _digest(clean(source.read(document)))
+                text = self._safe(clean(source.read(document)), Counter())
+                digest = _digest(forgotten.without(text, document.path)[0])
             except (OSError, ValueError) as error:
                 goes = known is not None and isinstance(error, FileNotFoundError | ValueError)
                 outcomes["drop"] += goes
@@ -168,46 +284,46 @@ class Engine:
             skipped=tuple(skipped),
         )
 
-    def _one(
-        self, document: Document, source: Source, known: Mapping[str, Stored], redacted: Counter[str]
-    ) -> tuple[str, str, int]:
-        """Reads and stores one document: what became of it, why not, and its chunks."""
-        before = known.get(document.path)
+    def _one(self, document: Document, job: _Job) -> _Done:
+        """Reads and stores one document, without what is secret and what was forgotten."""
+        source = job.readers[document.path]
+        known = job.known.get(document.path)
         try:
             if isinstance(source, Conversations):
-                from recollect.sync.sessions import sync_session  # noqa: PLC0415 - only those who have them pay for it
-
-                done = sync_session(
-                    document, source, store=self.store, size=self.size, redactor=self.redactor, known=before,
-                    redacted=redacted,
-                )  # fmt: skip
-                if done[0] == "put":
-                    self._link(document, source)
-                return done
+                return self._conversation(document, source, job)
             text = clean(source.read(document))
         except FileNotFoundError:
             self.store.drop([document.path])
-            return "gone", "vanished before it could be read", 0
+            return _Done("gone", "vanished before it could be read")
         except OSError as error:
-            return "kept", f"cannot be read: {error.strerror or error}", 0
+            return _Done("kept", f"cannot be read: {error.strerror or error}")
         except ValueError as error:
             self.store.drop([document.path])
-            return "skipped", str(error), 0
+            return _Done("skipped", str(error))
+        text, hidden = job.forgotten.without(self._safe(text, job.redacted), document.path)
         digest = _digest(text)
-        if before is not None and before.digest == digest:
+        if known is not None and known.digest == digest:
             self.store.touch([document])
-            return "same", "", 0
-        if self.redactor is not None:
-            safe = self.redactor(text)
-            text = safe.text
-            redacted.update(safe.found)
+            return _Done("same", forgotten=hidden)
         parsed = parse(text)
         facts = facts_of(document, parsed)
         origin = origin_of(document, parsed, self.extra_origin)
         chunks = chunks_of(document, parsed, facts, self.size, origin=origin)
-        self.store.put(document, digest, facts, chunks, fresh=not known)
+        self.store.put(document, digest, facts, chunks, fresh=document.path in job.fresh)
         self._link(document, source, edges_of(document.path, parsed))
-        return "put", "", len(chunks)
+        return _Done("put", chunks=len(chunks), forgotten=hidden)
+
+    def _conversation(self, document: Document, source: Conversations, job: _Job) -> _Done:
+        from recollect.sync.sessions import Washing, sync_session  # noqa: PLC0415 - only those who have them pay for it
+
+        known = None if document.path in job.again else job.known.get(document.path)
+        wash = Washing(document.path, self.redactor, job.redacted, job.forgotten)
+        outcome, reason, chunks = sync_session(
+            document, source, store=self.store, size=self.size, known=known, wash=wash
+        )  # fmt: skip
+        if outcome == "put":
+            self._link(document, source)
+        return _Done(outcome, reason, chunks, wash.hidden)
 
     def _link(self, document: Document, source: Source, edges: Sequence[Edge] = ()) -> None:
         """Keeps what a document says of others, and what its source knows of that."""
@@ -306,13 +422,13 @@ def _vectors(embedder: Embedder, chunks: Sequence[Chunk]) -> tuple[dict[str, Vec
     return {c.content_hash: row for c, row in zip(chunks, rows, strict=True)}, {}
 
 
+def _unlike(stored: Stored) -> Stored:
+    """As if the file had changed, so that it is read."""
+    return replace(stored, size=-1)
+
+
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8"), digest_size=16).hexdigest()
-
-
-def _late(document: Document, deadline: float | None) -> bool:
-    """Whether a document can wait for the next sync: a conversation can, a note cannot."""
-    return deadline is not None and document.source == "sessions" and time.monotonic() > deadline
 
 
 def _growth(source: Conversations, document: Document, known: Stored | None) -> str:

@@ -45,8 +45,10 @@ def locked(path: Path | None, *, wait_s: float) -> Iterator[bool]:
     try:
         until = time.monotonic() + wait_s
         taken = _try(handle)
+        pause = 0.002
         while not taken and time.monotonic() < until:
-            time.sleep(min(0.05, max(0.0, until - time.monotonic())))
+            time.sleep(min(pause, max(0.0, until - time.monotonic())))
+            pause = min(0.05, pause * 2)
             taken = _try(handle)
         yield taken
     finally:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 
 from recollect.ports import Conversations, Place, Store, Stored
 from recollect.text.chunk import ChunkSize, Passage, chunk
+from recollect.text.forgotten import Forgotten
 from recollect.text.markdown import parse
 from recollect.text.redact import Redactor
 from recollect.text.transcript import wrapped
@@ -68,15 +69,35 @@ class Tail:
         return tuple(part for part in (" ".join(p for p in (self.project, self.day) if p), self.title) if part)
 
 
+@dataclass(slots=True)
+class Washing:
+    """Takes secrets and forgotten text out of what was said, and counts both."""
+
+    path: str
+    redactor: Redactor | None
+    redacted: Counter[str]
+    forgotten: Forgotten
+    hidden: int = 0
+
+    def __call__(self, text: str) -> str:
+        """The text without them."""
+        if self.redactor is not None and text:
+            found = self.redactor(text)
+            self.redacted.update(found.found)
+            text = found.text
+        kept, hidden = self.forgotten.without(text, self.path)
+        self.hidden += hidden
+        return kept
+
+
 def sync_session(
     document: Document,
     source: Conversations,
     *,
     store: Store,
     size: ChunkSize,
-    redactor: Redactor | None,
     known: Stored | None,
-    redacted: Counter[str],
+    wash: Washing,
 ) -> tuple[str, str, int]:
     """Reads and stores what is new of a transcript: what became of it, what was wrong with it, and its chunks."""
     before = Tail.load(known.tail) if known else Tail()
@@ -87,11 +108,11 @@ def sync_session(
     tail = before if grown else Tail()
     tail = replace(tail, place=heard.place, foreign=heard.foreign or tail.foreign)
     if not tail.day and not tail.title:
-        title, project = (_plain(text, redactor, redacted) for text in (heard.title, heard.project))
+        title, project = (wash(text) for text in (heard.title, heard.project))
         tail = replace(tail, title=title[:_TITLE_CHARACTERS], project=tail.project or project)
     if tail.foreign:
         tail = Tail(place=heard.place, foreign=True)  # not even its name is kept
-    turns = () if tail.foreign else _safe(heard.turns, redactor, redacted)
+    turns = () if tail.foreign else _safe(heard.turns, wash)
     opened = store.chunks_by_id(tail.opened) if grown and tail.opened else []
     last = opened[0] if len(opened) == 1 and opened[0].path == document.path else None
     chunks: list[Chunk] = []
@@ -128,17 +149,10 @@ def _reason(bad_lines: Sequence[int]) -> str:
     return f"line {shown}{more} is no JSON; the rest was read"
 
 
-def _plain(text: str, redactor: Redactor | None, redacted: Counter[str]) -> str:
-    if redactor is None or not text:
-        return text
-    found = redactor(text)
-    redacted.update(found.found)
-    return found.text
-
-
-def _safe(turns: Iterable[Turn], redactor: Redactor | None, redacted: Counter[str]) -> list[Turn]:
-    """Turns without secrets, which go before long lines are wrapped: half a token is not known for one."""
-    return [replace(t, text=wrapped(_plain(t.text, redactor, redacted))) for t in turns]
+def _safe(turns: Iterable[Turn], wash: Washing) -> list[Turn]:
+    """Turns without what must not be kept; that goes before long lines are wrapped: half a token is no token."""
+    washed = (replace(t, text=wrapped(wash(t.text))) for t in turns)
+    return [t for t in washed if t.text.strip()]
 
 
 def _groups(turns: Sequence[Turn], size: ChunkSize, last: Chunk | None) -> Iterator[_Group]:

@@ -1,0 +1,74 @@
+"""The tombstones of a workspace, in a small file beside the index: an index made anew must not bring anything back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from recollect.errors import StoreError
+from recollect.text.forgotten import Forgotten, Tombstone
+
+NAME = "forgotten.jsonl"
+
+
+class Tombstones:
+    """Hashes of forgotten text, no text; every change replaces the file at once."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._seen: tuple[tuple[int, int], Forgotten] = ((-1, -1), Forgotten())
+
+    def load(self) -> Forgotten:
+        """What is forgotten now; read again only when the file changed."""
+        if self.path is None:
+            return self._seen[1]
+        try:
+            stat = self.path.stat()
+            mark = (stat.st_mtime_ns, stat.st_ino)
+            if mark != self._seen[0]:
+                rows = [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines() if line]
+                self._seen = (mark, Forgotten(tuple(Tombstone(**row) for row in rows)))
+        except FileNotFoundError:
+            self._seen = ((-1, -1), Forgotten())
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be read: {error.strerror}", hint="check its permissions") from error
+        except (ValueError, TypeError) as error:
+            # Going on without it would show what was to be forgotten.
+            message = f"{self.path} is not a list of tombstones: {error}"
+            raise StoreError(message, hint="mend it, or delete it and forget again") from error
+        return self._seen[1]
+
+    def add(self, stones: Iterable[Tombstone]) -> Forgotten:
+        """Adds tombstones that are not there yet."""
+        known = self.load().stones
+        have = {(one.hash, one.place) for one in known}
+        new = {(one.hash, one.place): one for one in stones if (one.hash, one.place) not in have}
+        return self._save((*known, *new.values())) if new else self.load()
+
+    def lift(self, which: Callable[[Tombstone], bool]) -> int:
+        """Takes tombstones away and says how many."""
+        known = self.load().stones
+        kept = tuple(one for one in known if not which(one))
+        if len(kept) < len(known):
+            self._save(kept)
+        return len(known) - len(kept)
+
+    def _save(self, stones: tuple[Tombstone, ...]) -> Forgotten:
+        if self.path is None:
+            self._seen = ((-1, -1), Forgotten(stones))
+            return self._seen[1]
+        data = "".join(json.dumps(dataclasses.asdict(one)) + "\n" for one in stones).encode()
+        fresh = self.path.with_suffix(".new")
+        try:
+            handle = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(fresh, self.path)
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be written: {error.strerror}", hint="check the disk") from error
+        return self.load()

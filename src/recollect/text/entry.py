@@ -1,0 +1,158 @@
+"""Where a new memory goes in a note, and how lines leave it again. Pure; `cut` undoes `insertion` to the byte.
+
+What `insertion` adds can be told from what was there before: text goes in with one blank line of its own above it,
+or right below the list item it continues, or right below a heading that it brought along.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from recollect.text.markdown import parse
+from recollect.text.words import clean
+from recollect.types import BlockKind
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_ENDS = re.compile(r"\r\n|\r|\n")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]|\Z)")
+_FENCE = re.compile(r" {0,3}(`{3,}(?!.*`)|~{3,})")
+_ITEM = re.compile(r"[ \t]{0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]|\Z)")
+_RULE = re.compile(r"(?:---|\.\.\.)\s*\Z")
+_TAG = re.compile(r"[^\w/-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """What to put where, and on which lines (from 1) the entry then stands."""
+
+    offset: int
+    text: str
+    start_line: int
+    end_line: int
+
+
+def keep_ends(text: str) -> list[str]:
+    """The lines of a text with the ends they have, as editors number them."""
+    return _LINE.findall(text)
+
+
+def tidy(text: str) -> str:
+    """A text as it may stand in a note: no control characters, no blank lines around it, every fence closed."""
+    text = _CONTROL.sub("", clean(_ENDS.sub("\n", text).replace("\x00", "")))
+    lines = text.split("\n")
+    while lines and not lines[0].strip():
+        lines.pop(0)
+    while lines and not lines[-1].strip():
+        lines.pop()
+    if lines:
+        lines[-1] = lines[-1].rstrip()
+    mark = ""
+    for line in lines:
+        found = _FENCE.match(line)
+        if not mark and found:
+            mark = found[1]
+        elif mark and re.match(rf" {{0,3}}{re.escape(mark[0])}{{{len(mark)},}}[ \t]*\Z", line):
+            mark = ""
+    return "\n".join([*lines, mark] if mark else lines)
+
+
+def with_tags(text: str, tags: Sequence[str]) -> str:
+    """A text with its tags at the end: on its line where it has one, else on a line of their own."""
+    words = [name for tag in tags if (name := _TAG.sub("-", tag.strip().lstrip("#")).strip("-"))]
+    marks = " ".join(f"#{name}" for name in dict.fromkeys(words))
+    if not marks:
+        return text
+    return f"{text}\n\n{marks}" if "\n" in text or text.startswith("#") else f"{text} {marks}"
+
+
+def insertion(text: str, entry: str, *, heading: str = "", own_heading: str = "", bullets: bool = False) -> Insertion:
+    """Where an entry goes: the end of the text, or of the section called `heading`, which is made when missing.
+
+    `own_heading` is made in any case; with `bullets`, or after a list, a single paragraph becomes an item of a list.
+    """
+    eol = _newline(text)
+    lines = keep_ends(text)
+    place, listed, found = _place(text, len(lines), "" if own_heading else heading)
+    title = own_heading or ("" if found else heading)
+    item = (bullets or (listed and not title)) and _is_plain(entry)
+    if item and not _ITEM.match(entry):
+        entry = "- " + entry.replace("\n", "\n  ")
+    entry = _kept_in(text, entry)
+    before = "".join(lines[:place])
+    ended = not before or before.endswith(("\n", "\r"))
+    lead = "" if ended else eol
+    if before:
+        lead += "" if listed and item and not title else eol
+    elif _RULE.match(entry.partition("\n")[0]):
+        lead = eol
+    top = f"## {title}{eol}" if title else ""
+    tail = eol if ended else ""
+    if place < len(lines) and lines[place].strip() and not _HEADING.match(lines[place]):
+        tail += eol  # an underlined heading: without a blank line it would take the entry in
+    start = len(keep_ends(before)) + lead.count(eol) - (0 if ended else 1) + (1 if title else 0) + 1
+    body_text = entry.replace("\n", eol)
+    return Insertion(len(before), f"{lead}{top}{body_text}{tail}", start, start + entry.count("\n"))
+
+
+def _place(text: str, total: int, heading: str) -> tuple[int, bool, bool]:
+    """After which line an entry goes, whether a list ends there, and whether the heading it asks for is there."""
+    blocks = parse(text).blocks
+    for number, block in enumerate(blocks if heading else ()):
+        if block.kind is BlockKind.HEADING and _same(block.heading[-1], heading):
+            body = block
+            for after in blocks[number + 1 :]:
+                if after.kind is BlockKind.HEADING:
+                    break
+                body = after
+            return body.end_line, body.kind is BlockKind.LIST, True
+    listed = bool(blocks) and blocks[-1].kind is BlockKind.LIST and blocks[-1].end_line == total
+    return total, listed, not heading
+
+
+def cut(text: str, start_line: int, end_line: int) -> str:
+    """A text without some of its lines, the blank line above them, and a heading that they alone stood under."""
+    lines = keep_ends(text)
+    ended = text.endswith(("\n", "\r"))
+    last = end_line >= len(lines)
+    kept, rest = lines[: start_line - 1], lines[end_line:]
+    if kept and not kept[-1].strip():
+        kept.pop()
+    elif kept and (match := _HEADING.match(kept[-1])) and len(match[1]) > 1:
+        below = next((line for line in rest if line.strip()), "")
+        under = _HEADING.match(below)
+        if not below or (under and len(under[1]) <= len(match[1])):
+            kept.pop()
+            if kept and not kept[-1].strip():
+                kept.pop()
+    if last and not ended and kept:
+        kept[-1] = kept[-1].rstrip("\r\n")
+    return "".join((*kept, *rest))
+
+
+def _newline(text: str) -> str:
+    """The line end that a text uses most."""
+    windows = text.count("\r\n")
+    counts = {"\n": text.count("\n") - windows, "\r\n": windows, "\r": text.count("\r") - windows}
+    return max(counts, key=lambda end: counts[end])
+
+
+def _same(title: str, wanted: str) -> bool:
+    return " ".join(title.split()).casefold() == " ".join(wanted.split()).casefold()
+
+
+def _is_plain(entry: str) -> bool:
+    """Whether an entry is one paragraph or already a list, so that it can be an item."""
+    lines = entry.split("\n")
+    if any(not line.strip() or _FENCE.match(line) or _HEADING.match(line) or "|" in line for line in lines):
+        return False
+    return not any(re.match(r" {0,3}(?:=+|-+)[ \t]*\Z", line) for line in lines)
+
+
+def _kept_in(text: str, entry: str) -> str:
+    """The entry, indented by a space where a rule of it would end an open front matter and swallow what is there."""
+    if not text.startswith("---") or parse(text).front == parse(f"{text}\n\n{entry}").front:
+        return entry
+    return "\n".join(f" {line}" if _RULE.match(line) else line for line in entry.split("\n"))

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from recollect.errors import StoreError
+from recollect.memory import Memory
+from recollect.sync import watch as module
+from recollect.sync.watch import Watch, Watched, watched
+from recollect.types import SyncReport
+from tests.conftest import Write
+
+WAIT_S = 20.0
+Next = Callable[[Callable[[SyncReport], bool]], SyncReport]
+
+
+@pytest.fixture(params=["notified", "polled"])
+def reports(request: pytest.FixtureRequest, memory: Memory) -> Iterator[Next]:
+    """A running watch; what is returned waits for a report of some kind."""
+    told: queue.Queue[SyncReport] = queue.Queue()
+    poll_s = 0.05 if request.param == "polled" else 0.0
+    with memory.watch(told.put, poll_s=poll_s, debounce_s=0.05) as one:
+        assert one.wait_first(WAIT_S)
+        assert (one.notices, one.alive) == ((), True)
+
+        def next_(wanted: Callable[[SyncReport], bool]) -> SyncReport:
+            while True:
+                report = told.get(timeout=WAIT_S)
+                if wanted(report):
+                    return report
+
+        yield next_
+    assert not one.alive
+
+
+def test_notes_that_come_change_move_and_go_are_indexed(reports: Next, memory: Memory, root: Path) -> None:
+    assert not (root / "memory").exists(), "the folder appears later"
+    (root / "memory/deep/er").mkdir(parents=True)
+    (root / "memory/deep/er/a.md").write_text("the walrus note")
+    reports(lambda r: r.added == 1)
+    assert memory.search("walrus", sync=False).hits
+    (root / "memory/deep/er/a.md").write_text("the ocelot note")
+    reports(lambda r: r.changed == 1)
+    assert memory.search("ocelot", sync=False).hits
+    os.rename(root / "memory/deep", root / "memory/moved")
+    reports(lambda r: r.dropped == 1)
+    assert [h.chunk.path for h in memory.search("ocelot", sync=False).hits] == ["memory/moved/er/a.md"]
+    shutil.rmtree(root / "memory/moved")
+    reports(lambda r: r.dropped == 1)
+    (root / "MEMORY.md").write_text("- a capybara\n")
+    reports(lambda r: r.added == 1)
+    assert memory.search("capybara", sync=False).hits
+
+
+def test_the_index_itself_wakes_nobody(memory: Memory, root: Path, write: Write) -> None:
+    write("memory/a.md", "text")
+    syncs: list[int] = []
+
+    def sync() -> SyncReport:
+        syncs.append(1)
+        return SyncReport()
+
+    one = Watch(lambda: watched(root, ["."]), sync, debounce_s=0.01, ignored=root / ".recollect")
+    with one:
+        assert one.wait_first(WAIT_S)
+        one._heard([str(root / ".recollect/index.sqlite-wal")])
+        assert not one._dirty.is_set()
+        one._heard([str(root / ".recollect-notes.md")])
+        assert one._dirty.is_set() or len(syncs) > 1
+
+
+def test_folders_are_watched_once_each_and_the_root_flat(root: Path, write: Write) -> None:
+    write("memory/a/b.md", "x")
+    write("docs/deep/c.md", "x")
+    write("one.txt", "x")
+    places = watched(root, ["docs", "docs/deep/*.md", "one.txt", "later/notes"])
+    assert places == Watched((str(root),), (str(root / "docs"), str(root / "memory")))
+
+
+def test_where_notifications_are_not_to_be_had_it_looks_regularly(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "inotify watch limit reached")
+
+    monkeypatch.setattr(module, "_Ear", full)
+    with memory.watch() as one:
+        assert (one.poll_s, [n.code for n in one.notices]) == (module.POLL_S, ["polling"])
+    monkeypatch.setattr(module, "on_network", lambda _path: True)
+    with memory.watch() as one:
+        assert "network" in one.notices[0].message
+
+
+def test_an_error_is_told_and_the_next_look_goes_on(root: Path) -> None:
+    told: queue.Queue[SyncReport] = queue.Queue()
+    outcomes = iter([StoreError("another process is indexing", hint="wait")])
+
+    def sync() -> SyncReport:
+        for error in outcomes:
+            raise error
+        return SyncReport(added=1)
+
+    with Watch(lambda: watched(root, []), sync, told.put, poll_s=0.01):
+        assert told.get(timeout=WAIT_S).notices[0].code == "not_synced"
+        assert told.get(timeout=WAIT_S).added == 1
+
+
+def test_vectors_come_in_slices_until_all_are_there(root: Path) -> None:
+    done = threading.Event()
+    left = iter([2, 1, 0])
+
+    def sync() -> SyncReport:
+        pending = next(left)
+        if not pending:
+            done.set()
+        return SyncReport(embedded=1, pending=pending)
+
+    with Watch(lambda: watched(root, []), sync, poll_s=1000.0):
+        assert done.wait(WAIT_S)
+
+
+def test_it_starts_once_and_never_opens_a_file_of_the_tree(memory: Memory, root: Path, write: Write) -> None:
+    for n in range(200):
+        write(f"memory/{n}.md", f"note {n}")
+    memory.sync()
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    one = memory.watch().start()
+    try:
+        assert one.wait_first(WAIT_S)
+        with pytest.raises(StoreError, match="started"):
+            one.start()
+        if before:
+            assert len(os.listdir("/proc/self/fd")) < before + 20
+    finally:
+        one.stop()
+
+
+def test_closing_the_memory_ends_its_watches(root: Path, write: Write) -> None:
+    write("memory/a.md", "text")
+    memory = Memory.open(root, embed__model="none")
+    one = memory.watch(poll_s=0.01).start()
+    assert one.wait_first(WAIT_S)
+    memory.close()
+    assert not one.alive
