@@ -192,7 +192,7 @@ def test_a_model_that_fails_at_the_question_leaves_keywords_and_says_so(root: Pa
 
 
 def test_a_model_that_cannot_be_loaded_leaves_keywords_and_says_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_name: str, *, threads: int = 0) -> None:
+    def broken(_name: str, **_options: Any) -> None:
         raise EmbedderError("the model file is gone", hint="pip install it")
 
     monkeypatch.setattr(registry, "embedder", broken)

@@ -40,11 +40,11 @@ def remote(monkeypatch: pytest.MonkeyPatch) -> dict[str, Embedder | EmbedderErro
     models: dict[str, Embedder | EmbedderError] = {}
     real = registry.embedder
 
-    def embedder(name: str, *, threads: int = 0) -> Embedder | None:
+    def embedder(name: str, **_options: Any) -> Embedder | None:
         found = models.get(name)
         if isinstance(found, EmbedderError):
             raise found
-        return found or real(name, threads=threads)
+        return found or real(name)
 
     monkeypatch.setattr(registry, "embedder", embedder)
     return models

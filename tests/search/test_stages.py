@@ -523,6 +523,8 @@ def test_settle_puts_the_newer_directly_before_the_older() -> None:
     assert ids(Settle()(undated, query())) == ["a", "c"], "nobody knows which is newer"
     asked = query(dates=(Span(day(20), day(20), "then"),))
     assert ids(Settle()([older, newer], asked)) == ["a", "c"], "the question is about that day"
+    told = replace(older, signals={**older.signals, "cover": 1.0})
+    assert ids(Settle()([told, newer], query())) == ["a", "c"], "the question has the older one's own words"
 
 
 def test_settle_orders_three_that_contradict_each_other_by_their_days() -> None:

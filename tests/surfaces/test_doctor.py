@@ -184,11 +184,11 @@ def models(monkeypatch: pytest.MonkeyPatch) -> dict[str, Embedder | EmbedderErro
     found: dict[str, Embedder | EmbedderError] = {}
     real = registry.embedder
 
-    def embedder(name: str, *, threads: int = 0) -> Embedder | None:
+    def embedder(name: str, **_options: Any) -> Embedder | None:
         one = found.get(name)
         if isinstance(one, EmbedderError):
             raise one
-        return one or real(name, threads=threads)
+        return one or real(name)
 
     monkeypatch.setattr(registry, "embedder", embedder)
     monkeypatch.setenv("RECOLLECT_EMBED_MODEL", "auto")

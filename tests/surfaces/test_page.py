@@ -119,7 +119,7 @@ def test_the_ranking_is_drawn_for_the_whole_pool(page: Page) -> None:
     page.get_by_text("Step by step").click()
     expect(page.locator("#chosen table")).to_contain_text("#")
     page.get_by_text("The same as a table").click()
-    assert page.locator("#table tbody tr").count() == min(shown, 100)
+    expect(page.locator("#table tbody tr")).to_have_count(min(shown, 100))
     keep(page, "ranking")
 
 

@@ -209,7 +209,8 @@ class Collapse:
 class Settle:
     """Of two passages that contradict each other the newer goes directly before the older.
 
-    Nothing else moves. A question that names a day is left alone: it may well be about the older one.
+    Nothing else moves. A question that names a day is left alone, and so is one whose words the older has more of:
+    it may well be about that one.
     """
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
@@ -221,7 +222,8 @@ class Settle:
             against = set(newer.relations.conflicts_with)
             place = next((i for i, c in enumerate(out) if c.id == newer.id), 0)
             goal = next(
-                (i for i, c in enumerate(out[:place]) if c.id in against and is_newer(newer.chunk, c.chunk)), None
+                (i for i, c in enumerate(out[:place]) if c.id in against and _replaces(newer, c)),
+                None,
             )
             if goal is not None:
                 lifted = replace(out.pop(place), score=out[goal].score)
@@ -230,13 +232,18 @@ class Settle:
 
 
 def _newest_last(candidate: Candidate) -> tuple[str, str, int, str]:
-    day = candidate.chunk.facts.date
+    day = candidate.chunk.day
     return (day.isoformat() if day else "", candidate.chunk.path, candidate.chunk.start_line, candidate.id)
+
+
+def _replaces(newer: Candidate, older: Candidate) -> bool:
+    covers = newer.signals.get("cover", 0.0) >= older.signals.get("cover", 0.0) - 1e-9
+    return covers and is_newer(newer.chunk, older.chunk)
 
 
 def is_newer(one: Chunk, other: Chunk) -> bool:
     """Whether a passage is surely newer than another: by their days, or further down in one note."""
-    days = one.facts.date, other.facts.date
+    days = one.day, other.day
     if one.path == other.path:
         return one.start_line > other.start_line
     return days[0] is not None and days[1] is not None and days[0] > days[1]

@@ -106,6 +106,7 @@ MIGRATIONS = (
     """,
     # What passages are to each other. Judged by form (a hash of what a text says), so that a hundred copies are one;
     # rows wait in `unjudged`, which the triggers fill, and leave it in the transaction that writes what was found.
+    # (No OR IGNORE in a trigger: an upsert outside it would override that.)
     """
     CREATE TABLE unjudged (row INTEGER PRIMARY KEY REFERENCES chunks (row) ON DELETE CASCADE);
     INSERT INTO unjudged SELECT row FROM chunks;
@@ -130,15 +131,16 @@ MIGRATIONS = (
     ) WITHOUT ROWID;
     CREATE INDEX replaced_row ON replaced (row);
     CREATE TRIGGER chunk_waits AFTER INSERT ON chunks BEGIN
-        INSERT OR IGNORE INTO unjudged VALUES (NEW.row);
+        INSERT INTO unjudged SELECT NEW.row WHERE NEW.row NOT IN (SELECT row FROM unjudged);
     END;
     CREATE TRIGGER facts_changed AFTER UPDATE OF date, evergreen, pinned, source, supersedes ON documents
     WHEN (OLD.date, OLD.evergreen, OLD.pinned, OLD.source, OLD.supersedes)
         IS NOT (NEW.date, NEW.evergreen, NEW.pinned, NEW.source, NEW.supersedes) BEGIN
-        INSERT OR IGNORE INTO unjudged SELECT row FROM chunks WHERE document = NEW.id;
+        INSERT INTO unjudged SELECT row FROM chunks WHERE document = NEW.id AND row NOT IN (SELECT row FROM unjudged);
     END;
     CREATE TRIGGER vector_came AFTER INSERT ON vectors BEGIN
-        INSERT OR IGNORE INTO unjudged SELECT row FROM chunks WHERE content_hash = NEW.content_hash;
+        INSERT INTO unjudged SELECT row FROM chunks
+            WHERE content_hash = NEW.content_hash AND row NOT IN (SELECT row FROM unjudged);
     END;
     CREATE TRIGGER last_copy_gone AFTER DELETE ON copies
     WHEN NOT EXISTS (SELECT 1 FROM copies WHERE form = OLD.form) BEGIN

@@ -159,7 +159,7 @@ def standing(chunk: Chunk) -> str:
     path = PurePosixPath(chunk.path)
     curated = len(path.parts) == 1 and path.stem.casefold() in _ENTRY_FILES
     rank = 2 if chunk.facts.pinned else 0 if chunk.source == "sessions" else 1
-    day = chunk.facts.date.isoformat() if chunk.facts.date else ""
+    day = chunk.day.isoformat() if chunk.day else ""
     return f"{rank} {day:10} {curated:d}"
 
 

@@ -87,11 +87,12 @@ class _Job:
             return False
         return time.monotonic() + size / _BYTES_PER_S > self.deadline
 
-    def size(self, document: Document) -> int:
-        """How many bytes of a document there are to read: of a conversation that grew, only the end."""
-        known = self.known.get(document.path)
-        grew = document.source == "sessions" and known is not None and document.path not in self.again
-        return max(0, document.size - known.size) if grew and known else document.size
+    def waits(self, document: Document, done: int) -> bool:
+        """Whether a document is left to the next sync; a conversation always can be, and counts by what it grew."""
+        if document.source != "sessions":
+            return self.late(document.size, done)
+        known = None if document.path in self.again else self.known.get(document.path)
+        return self.late(max(0, document.size - (known.size if known else 0)), _AT_LEAST)
 
     def order(self) -> list[Document]:
         """What to read, in order: old notes first, or new ones when time is short; then conversations, newest first."""
@@ -186,7 +187,7 @@ class Engine:
                 while True:
                     document = todo[position]
                     position += 1
-                    if job.late(job.size(document), position - 1):
+                    if job.waits(document, position - 1):
                         counts["left"] += 1  # a large file that would take longer than there is time
                     else:
                         done = self._one(document, job)
