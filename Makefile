@@ -27,7 +27,7 @@ quality: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/quality.py $(SETS)
 
 tune: $(VENV)/.ready-dev
-	$(BIN)/python -m recollect.eval.tuning $(SETS)
+	$(BIN)/python -m recollect.eval.tuning $(SETS) --save benchmarks/tuning.json
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

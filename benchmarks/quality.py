@@ -6,6 +6,7 @@ python benchmarks/quality.py SETS_FOLDER [--cache DIR]
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import sys
@@ -18,9 +19,11 @@ from recollect import __version__
 from recollect.embed.cached import CachedEmbedder
 from recollect.embed.registry import embedder
 from recollect.eval import metrics, report, runner, sets
+from recollect.search.combine import CONFIDENCE, CONFIDENCE_WORDS, WEIGHTS
 
 PROFILES = ("default", "lexical", "vector", "rrf", "maxnorm", "openclaw", "openclaw-2026.2.13", "siftcoder")
 OUTPUT = Path(__file__).with_name("QUALITY.md")
+TUNING = Path(__file__).with_name("tuning.json")
 MEASURES = (
     "ndcg@10",
     "recall@5",
@@ -44,7 +47,7 @@ def _head(cells: list[str]) -> list[str]:
     return [_row(cells), _row(["---"] * len(cells))]
 
 
-def page(runs: list[runner.Run], model: str, took_s: float) -> str:
+def page(runs: list[runner.Run], model: str, took_s: float, *, most: int) -> str:
     """The whole page."""
     names = list(dict.fromkeys(r.set_name for r in runs))
     by = {(r.set_name, r.profile): r for r in runs}
@@ -56,8 +59,9 @@ def page(runs: list[runner.Run], model: str, took_s: float) -> str:
             "Produced by `make quality SETS=folder`; the sets are public and are not part of this repository."
         ),
         "File level: a file's rank is that of its first passage. The 50 first hits count, no threshold.",
-        "Of sets with more than 1,500 questions every n-th was asked.",
-        "The default's weights and stages were chosen on these sets: its figures are fitted ones, not held-out ones.",
+        f"Of sets with more than {most:,} questions every n-th was asked.",
+        "The default's weights and stages were chosen on these sets: its figures are fitted ones.",
+        "How the same weights do on a set they never saw is under *Left out*.",
         "",
         "## nDCG@10",
         "",
@@ -84,6 +88,7 @@ def page(runs: list[runner.Run], model: str, took_s: float) -> str:
             cells.append(f"**{text}**" if p.p < 0.05 else text)
         lines.append(_row([name, *cells]))
     lines += [_row(["sets won clearly", *(str(wins[o]) for o in PROFILES[1:])]), ""]
+    lines += left_out(TUNING)
     lines += ["## All measures of the default and its legs", ""]
     lines += _head(["set", "profile", *MEASURES])
     for name in names:
@@ -92,6 +97,30 @@ def page(runs: list[runner.Run], model: str, took_s: float) -> str:
             lines.append(_row([name, profile, *(f"{values[m]:.3f}" if m in values else "" for m in MEASURES)]))
     lines += ["", "## Confidence", "", "```", report.reliability_table(runs, "default"), "```", ""]
     return "\n".join(lines)
+
+
+def left_out(saved: Path) -> list[str]:
+    """What `make tune` said of sets that its weights never saw, and whether its tables are those in use."""
+    if not saved.is_file():
+        return []
+    tuned = json.loads(saved.read_text(encoding="utf-8"))
+    used = {"WEIGHTS": dict(WEIGHTS), "CONFIDENCE": dict(CONFIDENCE), "CONFIDENCE_WORDS": dict(CONFIDENCE_WORDS)}
+    same = "These are the tables in use." if tuned["tables"] == used else "**The tables in use are others.**"
+    lines = [
+        "## Left out",
+        "",
+        (
+            "nDCG@10 of the weights of `make tune`: fitted on all sets, and fitted anew without the set in question; "
+            f"{tuned['questions']} questions of each set at most, before the stages. "
+            f"ECE: calibration error of the confidence. {same}"
+        ),
+        "",
+        *_head(["set", "fitted", "left out", "better leg", "ECE fitted", "ECE left out"]),
+    ]
+    keys = ("fitted", "left_out", "better_leg", "calibration", "calibration_left_out")
+    rows = tuned["sets"]
+    lines += [_row([name, *(f"{figures[key]:.3f}" for key in keys)]) for name, figures in rows.items()]
+    return [*lines, _row(["mean", *(f"{sum(f[k] for f in rows.values()) / len(rows):.3f}" for k in keys)]), ""]
 
 
 def _measure(path: Path, cache: Path, most: int) -> list[runner.Run]:
@@ -119,7 +148,8 @@ def main() -> None:
             sys.stderr.write(f"{path.name} done, {time.monotonic() - begun:.0f} s\n")
     model = embedder("auto")
     name = model.id if model else "no model"
-    OUTPUT.write_text(page([r for p in paths for r in found[p]], name, time.monotonic() - begun), encoding="utf-8")
+    text = page([r for p in paths for r in found[p]], name, time.monotonic() - begun, most=options.questions)
+    OUTPUT.write_text(text, encoding="utf-8")
     sys.stdout.write(f"wrote {OUTPUT.name}\n")
 
 

@@ -27,7 +27,7 @@ from recollect.types import Candidate
 from tests.search.made import candidate, ids, query
 
 Signals = Mapping[str, float]
-WORDS = ("text", "cover", "near", "head", "exact", "date")
+WORDS = ("text", "cover", "near", "window", "head", "exact", "date")
 share = st.floats(0, 1)
 shared_ = st.fixed_dictionaries({"rare": share, "noise": st.floats(1.5, 6), "foreign": st.just(0.0) | share})
 words_ = st.fixed_dictionaries(dict.fromkeys(WORDS, share))
@@ -67,7 +67,7 @@ def test_the_signals_of_a_passage_add_up_to_its_total_and_score(candidates: list
     for c in Combine()(candidates, query()):
         s = c.signals
         assert s["total"] == total(c, question, leg_weights(question))
-        words = {"cover": s["trust"], "exact": s["trust"]}
+        words = {"cover": s["trust"], "window": s["trust"], "exact": s["trust"]}
         rest = sum(WEIGHTS[name] * s[name] * words.get(name, 1.0) for name in WORDS if name != "text")
         assert s["keywords"] + s["meaning"] + rest == pytest.approx(s["total"], abs=1e-9)
         assert c.score == score_of(s["total"])

@@ -9,7 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.ports import FieldTerms
-from recollect.search.evidence import HEAD_WEIGHT, K1, MAX_TERMS, NEAR_WINDOW, Ask, B, ask, idf, measure, min_gap
+from recollect.search.evidence import (
+    HEAD_WEIGHT,
+    K1,
+    MAX_TERMS,
+    NEAR_WINDOW,
+    Ask,
+    B,
+    ask,
+    densest,
+    idf,
+    measure,
+    min_gap,
+)
 from recollect.store.sqlite import SqliteStore
 from recollect.types import Chunk, Filters
 from tests.search.made import chunk, store_of
@@ -219,3 +231,11 @@ def test_the_match_finds_exactly_what_covers_some_of_the_question(store: SqliteS
     asked = ask(" ".join(words), store.term_counts)
     covering = {c.id for c in NOTES if measure(asked, fields(store, c.id))["cover"] > 0}
     assert set(find(store, asked.match)) == covering
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c", "-"]), max_size=40), st.integers(1, 15))
+def test_the_densest_stretch_is_the_best_of_all_stretches(body: list[str], stretch: int) -> None:
+    weights = {"a": 1.0, "b": 2.5, "c": 0.5}
+    found_at = [(i, term) for i, term in enumerate(body) if term in weights]
+    every = [sum(weights.get(t, 0.0) for t in set(body[i : i + stretch])) for i in range(len(body))]
+    assert densest(found_at, weights, stretch=stretch) == pytest.approx(max(every, default=0.0))

@@ -1,16 +1,17 @@
 """Fits the tables of `search.combine` on labelled sets, and checks them on the set left out.
 
-    python -m recollect.eval.tuning SETS_FOLDER [--cache DIR] [--questions 600]
+    python -m recollect.eval.tuning SETS_FOLDER [--cache DIR] [--questions 800] [--save FILE]
 
 The order is a conditional logit (which passage of the pool is the relevant one?), every set weighing the same,
-then a short climb on nDCG@10 itself that is punished where a leg alone would have been better. The confidence is
-a plain logistic regression on the first hits under the tables as they stand, so paste the order's and run it again.
-Both print the tables to paste and the leave-one-set-out figures.
+then a short climb on nDCG@10 itself that is punished where a leg alone would have been better and for every step
+away from the logit. The confidence is a plain logistic regression on the first hits of that order. Prints the tables
+to paste, and for every set the figure of the same procedure on the other sets; `--save` keeps both for QUALITY.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,14 +31,17 @@ from recollect.search.combine import (
     WEIGHTS,
     confidence_features,
     features,
-    leg_weights,
     question_evidence,
-    total,
 )
 from recollect.types import Candidate
 
 Array = NDArray[np.float64]
 SHOWN = 6
+DEPTH = 10
+# A day that was named decides whatever else speaks for a passage: given, as only one set could teach it.
+GIVEN = {"date": 10.0}
+# What a set under its better leg costs, from which lead on, and what it costs to leave the logit.
+SHORT, SAFE, MOVED = 2.0, 0.002, 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,9 @@ def pools(one: sets.EvalSet, model: Any, most: int, strangers: Sequence[sets.Que
     share = max(1, len(strangers) // max(1, len(one.corpora)))
     for number, name in enumerate(sorted(one.corpora)):
         others = strangers[number * share : (number + 1) * share]
-        questions[name] = [*(replace(q, grades={}, spans=()) for q in others), *questions.get(name, ())[:most]]
+        own = questions.get(name, [])
+        step = max(1, -(-len(one.questions) // most))
+        questions[name] = [*(replace(q, grades={}, spans=()) for q in others), *own[::step]]
     for name, memory in runner.memories(one, model, None, lambda *_: None):
         for question in questions.get(name, ()):
             ranked = memory.rank(
@@ -70,11 +76,9 @@ def pools(one: sets.EvalSet, model: Any, most: int, strangers: Sequence[sets.Que
             rows = sorted(ranked.trace.candidates.values(), key=lambda c: c.id)
             if not rows:
                 continue
-            evidence = question_evidence(rows)
-            named = [features(c, evidence) for c in rows]
             found.append(
                 Pool(
-                    np.array([[f[name] for name in WEIGHTS] for f in named]),
+                    known(rows, question_evidence(rows)),
                     np.array([runner.relevant(c.chunk, question) for c in rows]),
                     tuple(c.chunk.path for c in rows),
                     question.grades,
@@ -86,6 +90,11 @@ def pools(one: sets.EvalSet, model: Any, most: int, strangers: Sequence[sets.Que
                 )
             )
     return found
+
+
+def known(candidates: Sequence[Candidate], question: Mapping[str, float]) -> Array:
+    """The features of passages, a row each, in the order of the weights."""
+    return np.array([list(features(c, question).values()) for c in candidates])
 
 
 def strangers_to(name: str, loaded: Mapping[str, sets.EvalSet], *, each: int = 2) -> list[sets.Question]:
@@ -102,10 +111,16 @@ def ndcg(pool: Pool, scores: Array) -> float:
     return metrics.ndcg(list(dict.fromkeys(pool.paths[i] for i in order if scores[i] > -1e8)), pool.grades)
 
 
-def mean_ndcg(found: Sequence[Pool], weights: Array) -> float:
-    """The mean over the answerable questions of a set."""
-    values = [ndcg(p, p.features @ weights) for p in found if p.grades]
-    return sum(values) / len(values)
+def totals(known: Array, weights: Array) -> Array:
+    """What `combine.total` makes of features: a leg whose weight is negative for a question counts nothing."""
+    names = list(WEIGHTS)
+    lexical = [i for i, name in enumerate(names) if name.startswith("lexical·")]
+    vector = [i for i, name in enumerate(names) if name.startswith("vector·")]
+    rest = [i for i in range(len(names)) if i not in (*lexical, *vector)]
+    meaning = known[:, vector] @ weights[vector]
+    counts = meaning * known[:, names.index("vector·always")] > 0  # the same sign as the weight of the leg
+    words = np.maximum(0.0, known[:, lexical] @ weights[lexical])
+    return np.asarray(words + np.where(counts, meaning, 0.0) + known[:, rest] @ weights[rest])
 
 
 def best_leg(found: Sequence[Pool]) -> float:
@@ -114,67 +129,181 @@ def best_leg(found: Sequence[Pool]) -> float:
     return max(sum(ndcg(p, p.legs[leg]) for p in answerable) / len(answerable) for leg in ("lexical", "vector"))
 
 
-def fit_order(by_set: Sequence[Sequence[Pool]], *, ridge: float = 1e-3, rounds: int = 400) -> Array:
-    """Conditional logit by accelerated gradient descent on standardised features."""
-    usable = [[p for p in found if 0 < p.relevant.sum() < len(p.relevant)] for found in by_set]
-    usable = [found for found in usable if found]
-    data = np.concatenate([p.features for found in usable for p in found])
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """All answerable questions of a set in flat arrays: rows are passages, by question and then by file."""
+
+    features: Array
+    relevant: Array
+    question: NDArray[np.int64]
+    first_rows: NDArray[np.int64]
+    wanted: NDArray[np.int64]
+    rivals: NDArray[np.int64]
+    first_rivals: NDArray[np.int64]
+    gains: Array
+    asked: NDArray[np.int64]
+    ideal: Array
+    better_leg: float
+
+    def ndcg(self, scores: Array) -> float:
+        """The mean nDCG@10 of files, in milliseconds; equal scores share their places."""
+        best = np.maximum.reduceat(scores, self.first_rows)
+        lead = best[self.rivals] - np.repeat(best[self.wanted], self._sizes())
+        above = np.add.reduceat(np.where(lead > 0, 1.0, np.where(lead == 0, 0.5, 0.0)), self.first_rivals) - 0.5
+        gain = np.where(above < DEPTH, self.gains / np.log2(above + 2), 0.0)
+        return float(np.mean(np.bincount(self.asked, gain, minlength=len(self.ideal)) / self.ideal))
+
+    def _sizes(self) -> NDArray[np.int64]:
+        return np.diff(np.append(self.first_rivals, len(self.rivals)))
+
+
+def stack(found: Sequence[Pool]) -> Stack:
+    """The pools of a set as flat arrays; pools without an answer teach no order and are left out."""
+    answerable = [p for p in found if any(grade > 0 for grade in p.grades.values())]
+    parts: dict[str, list[Any]] = {name: [] for name in ("x", "relevant", "question", "rows", "rivals", "ideal")}
+    wanted, gains, asked, first_rivals = [], [], [], []
+    rows = files = rivals = 0
+    for number, pool in enumerate(answerable):
+        ids: dict[str, int] = {}
+        file = np.array([ids.setdefault(path, len(ids)) for path in pool.paths])
+        order = np.argsort(file, kind="stable")
+        parts["x"].append(pool.features[order])
+        parts["relevant"].append(pool.relevant[order])
+        parts["question"].append(np.full(len(file), number))
+        parts["rows"].append(rows + np.flatnonzero(np.diff(file[order], prepend=-1)))
+        best = sorted((grade for grade in pool.grades.values() if grade > 0), reverse=True)[:DEPTH]
+        parts["ideal"].append(sum(grade / np.log2(place + 2) for place, grade in enumerate(best)))
+        for path, grade in pool.grades.items():
+            if grade > 0 and path in ids:
+                wanted.append(files + ids[path])
+                gains.append(float(grade))
+                asked.append(number)
+                first_rivals.append(rivals)
+                parts["rivals"].append(np.arange(files, files + len(ids)))
+                rivals += len(ids)
+        rows += len(file)
+        files += len(ids)
+    return Stack(
+        np.concatenate(parts["x"]),
+        np.concatenate(parts["relevant"]).astype(float),
+        np.concatenate(parts["question"]),
+        np.concatenate(parts["rows"]),
+        np.array(wanted),
+        np.concatenate(parts["rivals"]),
+        np.array(first_rivals),
+        np.array(gains),
+        np.array(asked),
+        np.array(parts["ideal"]),
+        best_leg(answerable),
+    )
+
+
+def fit_order(stacks: Sequence[Stack], *, fixed: Mapping[int, float] | None = None, ridge: float = 1e-3) -> Array:
+    """Conditional logit by Newton's method: the log-chance that the best of the pool is a relevant passage.
+
+    `fixed` weights are given, not fitted.
+    """
+    kept = [_taught(s) for s in stacks]
+    data = np.concatenate([x for x, _, _ in kept])
+    relevant = np.concatenate([r for _, r, _ in kept])
+    share = np.concatenate([np.full(int(q[-1]) + 1, 1 / (int(q[-1]) + 1) / len(kept)) for _, _, q in kept])
+    sizes = np.concatenate([np.bincount(q) for _, _, q in kept])
+    starts, which = np.append(0, np.cumsum(sizes)[:-1]), np.repeat(np.arange(len(sizes)), sizes)
     scale = data.std(axis=0) + 1e-9
     data = data / scale
-    relevant = np.concatenate([p.relevant for found in usable for p in found])
-    sizes = [len(p.paths) for found in usable for p in found]
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int)
-    which = np.repeat(np.arange(len(sizes)), sizes)
-    share = np.concatenate([np.full(len(found), 1 / len(found) / len(usable)) for found in usable])
-    weights = before = np.zeros(data.shape[1])
-    for step in range(1, rounds + 1):
-        ahead = weights + (step - 1) / (step + 2) * (weights - before)
-        scores = data @ ahead
+    weights = np.zeros(data.shape[1])
+    free = np.array([i not in (fixed or {}) for i in range(len(weights))])
+    for place, value in (fixed or {}).items():
+        weights[place] = value * scale[place]
+
+    def lost(trial: Array) -> tuple[float, Array, Array]:
+        scores = data @ trial
         likely = np.exp(scores - np.maximum.reduceat(scores, starts)[which])
         wanted = likely * relevant
-        gap = likely / np.add.reduceat(likely, starts)[which]
-        gap -= wanted / np.maximum(np.add.reduceat(wanted, starts), 1e-300)[which]
-        gradient = data.T @ (share[which] * gap) + 2 * ridge * ahead
-        before, weights = weights, ahead - gradient
+        every, right = np.add.reduceat(likely, starts), np.maximum(np.add.reduceat(wanted, starts), 1e-300)
+        value = float(share @ (np.log(every) - np.log(right)) + ridge * trial[free] @ trial[free])
+        return value, likely / every[which], wanted / right[which]
+
+    value, likely, right = lost(weights)
+    for _ in range(40):
+        slope = data.T @ (share[which] * (likely - right)) + 2 * ridge * weights
+        centre = np.add.reduceat(data * likely[:, None], starts)
+        curve = (data * (share[which] * likely)[:, None]).T @ data - (centre * share[:, None]).T @ centre
+        curve += (2 * ridge + 1e-6) * np.eye(len(weights))
+        step = np.zeros(len(weights))
+        step[free] = np.linalg.solve(curve[np.ix_(free, free)], slope[free])
+        length, before = 1.0, value
+        while length > 1e-3 and (found := lost(weights - length * step))[0] >= before:
+            length /= 2
+        if length <= 1e-3:
+            break
+        weights, (value, likely, right) = weights - length * step, found
+        if before - value < 1e-8:
+            break
     return np.asarray(weights / scale)
 
 
-def climb(by_set: Sequence[Sequence[Pool]], weights: Array, *, rounds: int = 4) -> Array:
-    """Coordinate steps on the mean nDCG@10, with a penalty for every set where a leg alone is better."""
-    legs = [best_leg(found) for found in by_set]
+def _taught(one: Stack) -> tuple[Array, Array, NDArray[np.int64]]:
+    """The rows of questions that have both relevant passages and others, the questions numbered anew."""
+    right = np.bincount(one.question, one.relevant)
+    useful = (right > 0) & (right < np.bincount(one.question))
+    rows = useful[one.question]
+    return one.features[rows], one.relevant[rows], (np.cumsum(useful) - 1)[one.question[rows]]
 
-    def value(candidate: Array) -> float:
-        figures = [mean_ndcg(found, candidate) for found in by_set]
-        lost = sum(max(0.0, leg + 0.003 - figure) for leg, figure in zip(legs, figures, strict=True))
-        return sum(figures) / len(figures) - 0.5 * lost
 
-    best = value(weights)
-    step = np.maximum(np.abs(weights) * 0.25, 0.3)
+def climb(
+    stacks: Sequence[Stack], weights: Array, *, fixed: Mapping[int, float] | None = None, rounds: int = 5
+) -> Array:
+    """Coordinate steps on the mean nDCG@10, with a penalty for every set where a leg alone is better, and a small
+    one for the way from where it began.
+    """
+    scales = np.mean([s.features.std(axis=0) for s in stacks], axis=0)
+    begun, whole = weights, float(np.linalg.norm(weights * scales))
+
+    def value(trial: Array, scores: Sequence[Array]) -> float:
+        figures = [s.ndcg(one) for s, one in zip(stacks, scores, strict=True)]
+        short = sum(max(0.0, s.better_leg + SAFE - f) for s, f in zip(stacks, figures, strict=True))
+        moved = float(np.sum(((trial - begun) * scales / whole) ** 2))
+        return sum(figures) / len(figures) - SHORT * short - MOVED * moved
+
+    scores = [s.features @ weights for s in stacks]
+    best = value(weights, scores)
+    step = np.maximum(np.abs(weights) * 0.25, whole / np.maximum(scales, 1e-9) / 200)
     for _ in range(rounds):
-        for i in range(len(weights)):
+        for i in (i for i in range(len(weights)) if i not in (fixed or {})):
             for move in (1.0, -1.0, 0.5, -0.5):
                 trial = weights.copy()
                 trial[i] += move * step[i]
-                if (reached := value(trial)) > best + 1e-5:
-                    best, weights = reached, trial
+                moved = [s.features[:, i] * (move * step[i]) + one for s, one in zip(stacks, scores, strict=True)]
+                if (reached := value(trial, moved)) > best + 1e-5:
+                    best, weights, scores = reached, trial, moved
                     break
         step *= 0.6
     return weights
 
 
-def shown(found: Sequence[Pool], table: Mapping[str, float], *, words_only: bool) -> tuple[Array, Array]:
-    """The confidence features of the first hits of every question, and whether each is relevant."""
+def fit(stacks: Sequence[Stack]) -> Array:
+    """The whole procedure, which is also what is left out and checked."""
+    fixed = {list(WEIGHTS).index(name): value for name, value in GIVEN.items()}
+    return climb(stacks, fit_order(stacks, fixed=fixed), fixed=fixed)
+
+
+def shown(
+    found: Sequence[Pool], weights: Array, table: Mapping[str, float], *, words_only: bool
+) -> tuple[Array, Array]:
+    """The confidence features of the first hits of every question under an order, and whether each is relevant."""
     rows, labels = [], []
     for pool in found:
         candidates = (
             [_without_vector(c) for c in pool.candidates if "lexical" in c.ranks] if words_only else pool.candidates
         )
         relevant = dict(zip((c.id for c in pool.candidates), pool.relevant, strict=True))
+        if not candidates:
+            continue
         question = question_evidence(candidates)
-        weights = leg_weights(question)
-        totals = np.array([total(c, question, weights) for c in candidates])
-        for i in np.argsort(-totals, kind="stable")[:SHOWN]:
-            named = confidence_features(candidates[i], question, float(totals[i]), float(totals.max()))
+        reached = totals(known(candidates, question) if words_only else pool.features, weights)
+        for i in np.argsort(-reached, kind="stable")[:SHOWN]:
+            named = confidence_features(candidates[i], question, float(reached[i]), float(reached.max()))
             rows.append([named[name] for name in table])
             labels.append(relevant[candidates[i].id])
     return np.array(rows), np.array(labels, dtype=float)
@@ -208,10 +337,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Fits on all sets of a folder and prints the tables and the figures on the set left out."""
     parser = argparse.ArgumentParser(description="Fit the weights of the default profile.")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--cache", type=Path, default=Path(".recollect-eval"))
-    parser.add_argument("--questions", type=int, default=600)
+    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "recollect" / "eval")
+    parser.add_argument("--questions", type=int, default=800, help="of a larger set, every n-th question")
+    parser.add_argument("--save", type=Path, help="keep the tables and figures as JSON")
     options = parser.parse_args(arguments)
-    model = embedder("auto")
+    model = embedder("auto", threads=1)
     cached = CachedEmbedder(model, options.cache / "vectors.sqlite") if model else None
     by_set: dict[str, list[Pool]] = {}
     paths = sorted(p.parent for p in options.folder.glob("*/corpus.jsonl"))
@@ -219,23 +349,43 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for path in paths:
         by_set[path.name] = pools(loaded[path.name], cached, options.questions, strangers_to(path.name, loaded))
         sys.stderr.write(f"{path.name}: {len(by_set[path.name])} questions\n")
-    names = list(by_set)
     out = sys.stdout
-    weights = climb(list(by_set.values()), fit_order(list(by_set.values())))
-    out.write("weights " + repr({n: round(float(w), 2) for n, w in zip(WEIGHTS, weights, strict=True)}) + "\n")
-    out.write("set                    fitted  left out  better leg\n")
-    for name in names:
-        alone = fit_order([by_set[n] for n in names if n != name])
-        figures = mean_ndcg(by_set[name], weights), mean_ndcg(by_set[name], alone), best_leg(by_set[name])
-        out.write(f"{name:<22} " + "  ".join(f"{f:.4f}" for f in figures) + "\n")
+    stacks = {name: stack(found) for name, found in by_set.items()}
+    weights = rounded(WEIGHTS, fit(list(stacks.values())))
+    tables = {"WEIGHTS": weights}
+    out.write(f"WEIGHTS {weights}\n{'set':<22} fitted  left out  better leg\n")
+    figures: dict[str, dict[str, float]] = {}
+    for name, one in stacks.items():
+        alone = fit([other for n, other in stacks.items() if n != name])
+        figures[name] = {
+            "fitted": one.ndcg(totals(one.features, np.array(list(weights.values())))),
+            "left_out": one.ndcg(totals(one.features, alone)),
+            "better_leg": one.better_leg,
+        }
+        out.write(f"{name:<22} " + "  ".join(f"{f:.4f}" for f in figures[name].values()) + "\n")
+        out.flush()
+    means = {key: sum(f[key] for f in figures.values()) / len(figures) for key in next(iter(figures.values()))}
+    out.write(f"{'mean':<22} " + "  ".join(f"{f:.4f}" for f in means.values()) + "\n")
     for title, table, words_only in (("CONFIDENCE", CONFIDENCE, False), ("CONFIDENCE_WORDS", CONFIDENCE_WORDS, True)):
-        parts = {name: shown(by_set[name], table, words_only=words_only) for name in names}
-        fitted = fit_confidence(list(parts.values()))
-        out.write(f"{title} " + repr({n: round(float(w), 3) for n, w in zip(table, fitted, strict=True)}) + "\n")
-        for name in names:
-            alone = fit_confidence([parts[n] for n in names if n != name])
-            out.write(f"{name:<22} calibration error {calibration_error(parts[name], fitted):.3f}")
-            out.write(f", left out {calibration_error(parts[name], alone):.3f}\n")
+        order = np.array(list(weights.values()))
+        parts = {name: shown(found, order, table, words_only=words_only) for name, found in by_set.items()}
+        tables[title] = rounded(table, fit_confidence(list(parts.values())))
+        out.write(f"{title} {tables[title]}\n")
+        for name, part in parts.items():
+            alone = fit_confidence([other for n, other in parts.items() if n != name])
+            error = calibration_error(part, np.array(list(tables[title].values())))
+            apart = calibration_error(part, alone)
+            out.write(f"{name:<22} calibration error {error:.3f}, left out {apart:.3f}\n")
+            if not words_only:
+                figures[name] |= {"calibration": error, "calibration_left_out": apart}
+    if options.save:
+        kept = {"questions": options.questions, "tables": tables, "sets": figures}
+        options.save.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def rounded(table: Mapping[str, float], weights: Array) -> dict[str, float]:
+    """A table of two decimals, as it is pasted."""
+    return {name: round(float(weight), 2) for name, weight in zip(table, weights, strict=True)}
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 
 All are relative to what the question could reach, so they mean the same in a large corpus and a small one:
 `text` is BM25 over its own maximum, `cover` the share of the question's information found, `near` how close
-together neighbouring words of the question stand, `head` how much of it the headings and the file name hold.
+together neighbouring words of the question stand, `window` the largest share of it that one stretch of twelve words
+holds, `head` how much of it the headings and the file name hold.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,6 +19,7 @@ from recollect.text.words import Terms, query_terms
 K1, B = 1.2, 0.75
 HEAD_WEIGHT = 1.5
 NEAR_WINDOW = 8
+STRETCH = 12
 MAX_TERMS = 64
 _COMMON = 0.2
 
@@ -87,7 +89,8 @@ def measure(ask: Ask, fields: FieldTerms) -> dict[str, float]:
     weights = ask.weights
     body = fields.body.split()
     places: dict[str, list[int]] = {}
-    for i, term in [(i, term) for i, term in enumerate(body) if term in weights]:
+    found_at = [(i, term) for i, term in enumerate(body) if term in weights]
+    for i, term in found_at:
         places.setdefault(term, []).append(i)
     for char in ask.terms.prefixes:
         if found := [i for i, term in enumerate(body) if term.startswith(char)]:
@@ -96,7 +99,7 @@ def measure(ask: Ask, fields: FieldTerms) -> dict[str, float]:
     head = weights.keys() & names
     head |= {char for char in ask.terms.prefixes if any(term.startswith(char) for term in names)}
     if not places and not head:
-        return {"text": 0.0, "bm25": 0.0, "cover": 0.0, "near": 0.0, "head": 0.0, "exact": 0.0}
+        return {"text": 0.0, "bm25": 0.0, "cover": 0.0, "near": 0.0, "window": 0.0, "head": 0.0, "exact": 0.0}
     norm = K1 * (1 - B + B * len(body) / (ask.mean_length or 1.0))
     bm25 = cover = in_head = 0.0
     for term, weight in weights.items():
@@ -112,6 +115,7 @@ def measure(ask: Ask, fields: FieldTerms) -> dict[str, float]:
         "bm25": bm25,
         "cover": cover / ask.total if ask.total else 0.0,
         "near": _near(ask, places),
+        "window": densest(found_at, weights) / ask.total if ask.total else 0.0,
         "head": in_head / ask.total if ask.total else 0.0,
         "exact": len(set(exact).intersection(ask.terms.exact)) / len(ask.terms.exact) if exact else 0.0,
     }
@@ -128,6 +132,26 @@ def _near(ask: Ask, places: dict[str, list[int]]) -> float:
             if gap <= NEAR_WINDOW:
                 got += weight * (1.0 - (gap - 1) / NEAR_WINDOW)
     return got / whole if whole else 0.0
+
+
+def densest(found_at: Sequence[tuple[int, str]], weights: Mapping[str, float], *, stretch: int = STRETCH) -> float:
+    """The most that different words within one stretch of a text weigh together, from ascending places."""
+    best = weight = 0.0
+    inside: dict[str, int] = {}
+    first = 0
+    for place, term in found_at:
+        held = inside.get(term, 0)
+        inside[term] = held + 1
+        while found_at[first][0] <= place - stretch:
+            gone = found_at[first][1]
+            first += 1
+            inside[gone] -= 1
+            if not inside[gone]:
+                weight -= weights[gone]
+        if not held:
+            weight += weights[term]
+            best = max(best, weight)
+    return best
 
 
 def min_gap(first: Sequence[int], second: Sequence[int]) -> int:
