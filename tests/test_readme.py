@@ -1,23 +1,36 @@
-"""The README is run: its commands, its Python, its settings, and what it says they print."""
+"""The documents are run: their commands, Python, settings and servers, and what they say these print."""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import http.client
 import json
 import os
 import re
 import runpy
 import shlex
 import shutil
+import signal
+import subprocess
+import sys
 import tomllib
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
+import click
 import pytest
 
+import recollect
 from recollect import __version__
 from recollect.search.profiles import PROFILES
-from recollect.settings import Settings
+from recollect.settings import Settings, _known
+from recollect.surfaces.agents import AGENTS as KNOWN_AGENTS
+from recollect.surfaces.calls import CALLS
 from recollect.surfaces.commands import cli, run
 
 ROOT = Path(__file__).parent.parent
@@ -25,55 +38,94 @@ SAMPLE = ROOT / "src/recollect/surfaces/sample"
 QUALITY = ROOT / "benchmarks/QUALITY.md"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 AGENTS = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+PAGES = {
+    p.relative_to(ROOT).as_posix(): p.read_text(encoding="utf-8")
+    for p in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+}
+EVERYTHING = "\n".join(PAGES.values())
 
 _PLACE = re.compile(r"\S+\.md[:#]L?\d+(?:-L?\d+)?")
 _DECIMAL = re.compile(r"\d+\.\d+")
+_RECEIPT = re.compile(r"receipt [0-9a-f]{10}")
 _EXITS = re.compile(r"#.*\bexits (\d+)")
+_ELSEWHERE = re.compile(r"#.*\bneeds a (key|server)\b")
+_STAYS = ("serve", "mcp", "watch")
+_GIVEN = re.compile(r"[A-Z_]+=")
+_RECOLLECT = [sys.executable, "-m", "recollect.surfaces.cli"]
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A command of the README with the output that stands below it."""
+    """A command of a page with the output that stands below it."""
 
+    page: str
     line: str
     output: tuple[str, ...]
 
     @property
+    def given(self) -> dict[str, str]:
+        """The variables that stand before the command."""
+        found = [w for w in shlex.split(self.line, comments=True) if _GIVEN.match(w)]
+        return dict(w.split("=", 1) for w in found)
+
+    @property
     def words(self) -> list[str]:
-        return shlex.split(self.line, comments=True)
+        return shlex.split(self.line, comments=True)[len(self.given) :]
 
     @property
     def code(self) -> int:
         found = _EXITS.search(self.line)
         return int(found[1]) if found else 0
 
+    @property
+    def stays(self) -> bool:
+        return self.words[0] == "recollect" and self.words[1] in _STAYS
 
-def blocks(kind: str) -> list[str]:
-    return re.findall(rf"^```{kind}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    @property
+    def elsewhere(self) -> bool:
+        """Whether it needs what a test does not have."""
+        return bool(_ELSEWHERE.search(self.line))
 
 
-def commands() -> Iterator[Shown]:
-    for block in blocks("console"):
+def blocks(kind: str, pages: Sequence[str] = tuple(PAGES)) -> list[str]:
+    return [b for p in pages for b in re.findall(rf"^```{kind}\n(.*?)^```$", PAGES[p], re.MULTILINE | re.DOTALL)]
+
+
+def console(page: str) -> Iterator[list[Shown]]:
+    for block in blocks("console", [page]):
         assert block.startswith("$ ")
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            line, *output = part.splitlines()
-            yield Shown(line, tuple(output))
+        parts = [part.splitlines() for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
+        yield [Shown(page, line, tuple(output)) for line, *output in parts]
 
 
-COMMANDS = list(commands())
+CONSOLES = [block for page in PAGES for block in console(page)]
+COMMANDS = [command for block in CONSOLES for command in block]
 OURS = [c for c in COMMANDS if c.words[0] == "recollect"]
-SESSION = [c for c in OURS if c.output]
-OTHERS = [c for c in OURS if not c.output]
+SESSIONS = {page: [c for c in OURS if c.output and c.page == page] for page in PAGES}
+OTHERS = [c for c in OURS if not c.output and not c.stays and not c.elsewhere]
+STAYING = [block[n:] for block in CONSOLES for n, c in enumerate(block) if c.stays]
 
 
-def copied(factory: pytest.TempPathFactory) -> Path:
-    return Path(shutil.copytree(SAMPLE, factory.mktemp("readme") / "notes"))
+def named(command: Shown) -> str:
+    return f"{command.page}: {' '.join(command.words)}"
+
+
+def copied(factory: pytest.TempPathFactory, source: Path = SAMPLE) -> Path:
+    return Path(shutil.copytree(source, factory.mktemp("readme") / "notes"))
 
 
 @pytest.fixture(scope="module")
 def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample notes, for the commands whose output is not shown."""
     return copied(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample notes with their index, by the model that comes with the installation."""
+    place = copied(tmp_path_factory)
+    assert run(["index", "-w", str(place)]) == 0
+    return place
 
 
 @pytest.fixture
@@ -86,29 +138,136 @@ def hashed(notes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def promised(line: str) -> tuple[str, list[float]]:
     """What of a line must come again, up to the file it names, and its decimals apart from it."""
     place = _PLACE.search(line)
-    head = line[: place.end()] if place else line
+    head = _RECEIPT.sub("receipt R", line[: place.end()] if place else line)
     return _DECIMAL.sub("N", head), [float(n) for n in _DECIMAL.findall(head)]
 
 
+@pytest.mark.parametrize("page", [page for page, session in SESSIONS.items() if session])
 def test_the_session_prints_what_is_shown(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: str,
+    indexed: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(copied(tmp_path_factory))
-    assert len(SESSION) > 3
-    for command in SESSION:
+    session = SESSIONS[page]
+    begins = session[0].words[1] == "index"
+    monkeypatch.chdir(copied(tmp_path_factory, SAMPLE if begins else indexed))
+    assert len(session) > 3
+    for command in session:
         assert run(command.words[1:]) == command.code, command.line
         captured = capsys.readouterr()
         printed = dict(promised(line) for line in (captured.err + captured.out).splitlines())
-        wanted = [command.output[0], *(line for line in command.output[1:] if re.match(r" ?\d+\. ", line))]
-        for head, numbers in map(promised, wanted):
+        for head, numbers in map(promised, command.output):
+            if head == "...":
+                continue
             assert head in printed, f"{command.line}: {head!r} is not printed"
             if not head.endswith(" s"):  # how long it took is nobody's promise
                 assert printed[head] == pytest.approx(numbers, abs=0.011), command.line
 
 
-@pytest.mark.parametrize("command", OTHERS, ids=lambda c: " ".join(c.words))
+@pytest.mark.parametrize("command", OTHERS, ids=named)
 def test_every_other_command_runs(command: Shown, hashed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(command.words[1:]) == command.code, capsys.readouterr().err
+
+
+def parsed(words: Sequence[str]) -> None:
+    """Fails with a usage error where the command line does not know a word of it."""
+    with cli.make_context("recollect", list(words)) as context:
+        name, command, rest = cli.resolve_command(context, [*context._protected_args, *context.args])
+        assert name is not None
+        assert command is not None
+        command.make_context(name, rest, parent=context).close()
+
+
+def test_commands_that_need_something_else_are_parsed() -> None:
+    found = [c for c in OURS if c.elsewhere]
+    assert found
+    for command in found:
+        parsed(command.words[1:])
+
+
+def environment(**given: str) -> dict[str, str]:
+    """That of the test, where a new process finds the same recollect from any folder."""
+    return {**os.environ, "PYTHONPATH": str(Path(recollect.__file__).parents[1]), **given}
+
+
+@contextlib.contextmanager
+def staying(command: Shown, *more: str) -> Iterator[subprocess.Popen[str]]:
+    """A command that does not end by itself, ended as a person ends it."""
+    with subprocess.Popen(
+        [*_RECOLLECT, *command.words[1:], *more],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(**command.given),
+    ) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+            process.communicate(timeout=20)
+
+
+def asked(words: Sequence[str], port: int) -> tuple[int, bytes]:
+    """What curl would be answered, by the server on a port."""
+    curl = argparse.ArgumentParser()
+    curl.add_argument("-s", action="store_true")
+    curl.add_argument("-N", action="store_true")
+    curl.add_argument("-H", action="append", default=[])
+    curl.add_argument("--json")
+    curl.add_argument("url")
+    given = curl.parse_args(words[1:])
+    headers = dict(header.split(": ", 1) for header in given.H)
+    if given.json:
+        headers |= {"Content-Type": "application/json", "Accept": "application/json"}
+    where = urlsplit(given.url)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        method = "POST" if given.json else "GET"
+        connection.request(method, f"{where.path}?{where.query}", given.json, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("block", STAYING, ids=lambda b: named(b[0]))
+def test_what_stays_answers_and_ends(block: list[Shown], hashed: Path) -> None:
+    command, *others = block
+    if command.words[1] == "serve":
+        with staying(command, "--port", "0") as process:
+            assert process.stderr is not None
+            said = process.stderr.readline()
+            address = re.search(r"http://127\.0\.0\.1:(\d+)/", said)
+            assert address, said
+            requests = [c.words for c in others if c.words[0] == "curl"]
+            for words in requests or [["curl", "http://127.0.0.1/"]]:
+                status, body = asked(words, int(address[1]))
+                assert status == 200, (words, body)
+                assert not requests or all(json.loads(line) for line in body.splitlines())
+    elif command.words[1] == "mcp":
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        with staying(command) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n")
+            process.stdin.flush()
+            answer = json.loads(process.stdout.readline())
+            assert "memory_search" in answer["result"]["instructions"]
+    else:
+        with staying(command) as process:
+            assert process.stderr is not None
+            assert any(line.startswith("watching ") for line in process.stderr)
+        assert process.returncode == 0
+
+
+def test_every_request_stands_below_a_server() -> None:
+    below = [c for block in STAYING for c in block if c.words[0] == "curl"]
+    assert below
+    assert {id(c) for c in COMMANDS if c.words[0] == "curl"} <= {id(c) for c in below}
 
 
 def test_commands_of_other_programs_exist() -> None:
@@ -116,19 +275,58 @@ def test_commands_of_other_programs_exist() -> None:
     for command in COMMANDS:
         if command.words[0] == "make":
             assert command.words[1] in targets
-        elif command.words[0] != "recollect":
+        elif command.words[0] not in ("recollect", "curl"):
             assert command.words == ["pip", "install", "."]
     assert {"demo", "test"} <= {c.words[1] for c in COMMANDS if c.words[0] == "make"}
-    for text in (README, AGENTS):
+    for text in (EVERYTHING, AGENTS):
         assert set(re.findall(r"`make ([a-z]+)", text)) <= set(targets)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert set(re.findall(r"recollect\[(\w+)\]", EVERYTHING)) == set(extras)
 
 
 @pytest.mark.parametrize("code", blocks("python"))
 def test_python_runs(code: str, hashed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = tmp_path / "shown.py"
     place.write_text(code, encoding="utf-8")
-    runpy.run_path(str(place))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the frameworks' own dependencies warn while they are imported
+        runpy.run_path(str(place))
     assert "memory/auth.md#L13-L14" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", blocks("json"))
+def test_entries_for_agents_run(text: str, hashed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in _commands_in(json.loads(text)):
+        assert command[0] == "recollect"
+        parsed(command[1:])
+        if command[1] not in _STAYS:
+            assert run(command[1:]) == 0
+            assert "<memory-" in capsys.readouterr().out
+
+
+def _commands_in(value: Any) -> Iterator[list[str]]:
+    if isinstance(value, dict):
+        if isinstance(value.get("command"), str):
+            yield [*shlex.split(value["command"]), *value.get("args", [])]
+        for one in value.values():
+            yield from _commands_in(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _commands_in(one)
+
+
+@pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
+@pytest.mark.parametrize("code", blocks("sh"))
+def test_shell_runs(code: str, hashed: Path, tmp_path: Path) -> None:
+    program = tmp_path / "recollect"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(_RECOLLECT)} "$@"\n', encoding="utf-8")
+    program.chmod(0o700)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    for given in (code, code.replace(" --since 30d", "")):
+        done = subprocess.run(
+            ["sh", "-c", given], check=True, capture_output=True, text=True, env=environment(PATH=path)
+        )
+    assert "<memory-" in done.stdout
 
 
 @pytest.mark.parametrize("text", blocks("toml"))
@@ -152,27 +350,63 @@ def test_settings_are_taken(
 
 
 def test_every_field_of_an_answer_is_named(hashed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(["search", "refresh tokens", "--json", "--explain"])
-    answer = json.loads(capsys.readouterr().out)
     section = README.partition("## What is in an answer")[2].partition("\n## ")[0]
     head, _, table = section.partition("| field |")
-    rows = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
-    assert set(re.findall(r"`(\w+)`", " ".join(rows))) == set(answer["results"][0])
-    assert set(answer) <= set(re.findall(r"`(\w+)`", head))
+    for more in ((), ("--format", "context")):
+        run(["search", "refresh tokens", "--json", "--explain", *more])
+        answer = json.loads(capsys.readouterr().out)
+        rows = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
+        assert set(re.findall(r"`(\w+)`", " ".join(rows))) == set(answer["results"][0])
+        assert set(answer) <= set(re.findall(r"`(\w+)`", head))
 
 
 def test_every_command_and_profile_is_named() -> None:
     for name in cli.commands:
-        assert re.search(rf"recollect {name}\b", README), name
+        assert re.search(rf"recollect {name}\b", EVERYTHING), name
     table = README.partition("| profile |")[2].partition("\n\n")[0]
     assert set(re.findall(r"`([^`]+)`", "".join(row.split("|")[1] for row in table.splitlines()[2:]))) == set(PROFILES)
     shown = next(c for c in OURS if "openclaw," in c.line).words[-1].split(",")
     assert set(shown) == set(PROFILES) - {"lexical", "vector"}
 
 
-def test_settings_are_named_or_pointed_to() -> None:
-    pointed = "`recollect config` lists every key" in " ".join(README.split())
-    assert pointed or all(key in README for key, *_ in Settings().items())
+def test_every_tool_route_and_agent_is_named() -> None:
+    page = PAGES["docs/serving.md"]
+    table = page.partition("| tool |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == [f"memory_{c.name}" for c in CALLS.values() if c.tool]
+    assert set(re.findall(r"/api/([a-z]+)", page)) - {"events"} == set(CALLS)
+    listed = page.partition("It knows")[2].partition(", keeps")[0]
+    assert re.findall(r"`([\w-]+)`", listed) == list(KNOWN_AGENTS)
+
+
+@pytest.mark.parametrize("name", sorted(cli.commands))
+def test_every_help_has_examples_that_parse(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([name, "--help"]) == 0
+    lines = re.findall(rf"^  (?:\w+=\S+ )?recollect ({name}\b.*)$", capsys.readouterr().out, re.MULTILINE)
+    assert lines
+    for line in lines:
+        try:
+            parsed(shlex.split(re.split(r" {2,}", line)[0]))
+        except click.BadParameter as error:
+            if "does not exist" not in error.format_message():  # a file of another program may be missing here
+                raise
+
+
+def test_every_command_has_a_topic() -> None:
+    from recollect.surfaces.topics import TOPICS
+
+    listed = [name for names in TOPICS.values() for name in names]
+    assert sorted(listed) == sorted(cli.commands)
+
+
+def test_the_table_of_settings_is_complete() -> None:
+    wanted = []
+    for key, value, _, doc in Settings().items():
+        shown = json.dumps(list(value) if isinstance(value, tuple) else value)
+        own = "yes" if _known()[key].metadata["private"] else ""
+        wanted.append(f"| `{key}` | `{shown}` | {doc} | {own} |")
+    assert [row for row in PAGES["docs/settings.md"].splitlines() if row.startswith("| `")] == wanted
+    named = set(re.findall(r"`((?:index|chunk|embed|search|multimodal|sessions|redact|watch)\.\w+)", EVERYTHING))
+    assert {n for n in named if not n.endswith((".py", ".md"))} <= {key for key, *_ in Settings().items()}
 
 
 def test_every_dependency_has_its_reason() -> None:
@@ -185,10 +419,23 @@ def test_every_dependency_has_its_reason() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for text in (README, AGENTS):
-        for link in re.findall(r"\]\(([^)#]+)\)", text):
+    for page, text in {**PAGES, "AGENTS.md": AGENTS}.items():
+        prose = re.sub(r"`[^`\n]*`", "", text)
+        for link, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", prose):
+            place = ((ROOT / page).parent / link).resolve() if link else ROOT / page
             # `make quality` writes that page, from sets that are not in the repository.
-            assert link.startswith("https://") or (ROOT / link).exists() or ROOT / link == QUALITY, link
+            assert link.startswith("https://") or place.exists() or place == QUALITY, link
+            if anchor:
+                titles = re.findall(r"^#+ (.*)$", place.read_text(encoding="utf-8"), re.MULTILINE)
+                assert anchor in {re.sub(r"[^\w-]", "", t.lower().replace(" ", "-")) for t in titles}, anchor
+
+
+def test_every_page_is_linked_and_shipped() -> None:
+    for page in PAGES:
+        assert page == "README.md" or f"]({page})" in README, page
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    assert "docs" in build["targets"]["sdist"]["include"]
+    assert (ROOT / "docs/page.png").stat().st_size < 200_000
 
 
 @pytest.mark.skipif(not QUALITY.exists(), reason="`make quality` has not been run")
@@ -211,9 +458,11 @@ def test_the_number_is_the_measured_one() -> None:
         assert min(abs(float(number) - other) for other in others) < 0.0055
 
 
-def test_the_readme_is_short_and_plain() -> None:
-    assert len(README.splitlines()) < 260
-    assert max(map(ord, README)) < 0x2600
+def test_the_pages_are_short_and_plain() -> None:
+    assert len(README.splitlines()) < 230
+    for page, text in PAGES.items():
+        assert len(text.splitlines()) < 260, page
+        assert max(map(ord, text)) < 0x2600, page
 
 
 def test_agents_is_a_map_of_what_is_there() -> None:

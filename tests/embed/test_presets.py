@@ -10,7 +10,7 @@ import pytest
 from recollect.embed.presets import PRESETS, Model, Preset
 from recollect.settings import REMOTE_PROVIDERS, is_remote
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/models.md").read_text(encoding="utf-8")
 
 
 def test_the_settings_know_every_provider_that_sends_notes_elsewhere() -> None:
@@ -60,8 +60,8 @@ def test_the_manner_changes_with_every_prefix_and_type() -> None:
     assert PRESETS["openai"].manner(PRESETS["openai"].known("text-embedding-3-small")) == ""
 
 
-def test_the_readme_has_the_same_table() -> None:
-    section = README.partition("\n## Other models")[2].partition("\n## ")[0]
+def test_the_page_has_the_same_table() -> None:
+    section = PAGE.partition("\n## Remote models")[2].partition("\n## ")[0]
     rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in section.splitlines() if row[:3] == "| `"]
     shown = {row[0].strip("`"): row[1:] for row in rows}
     assert list(shown) == list(PRESETS)

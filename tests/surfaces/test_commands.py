@@ -228,7 +228,10 @@ def test_demo_makes_sample_notes_and_searches_them(capsys: Capture, tmp_path: Pa
     assert run(["demo", "--to", str(tmp_path / "demo")]) == 0
     out = capsys.readouterr().out
     assert out.count("$ recollect") >= 3
+    assert "! conflicts with" in out.partition("which port does staging answer on")[2], "the new memory is found"
+    assert len(out.splitlines()) <= 40
     assert (tmp_path / "demo" / "MEMORY.md").exists()
+    assert not (tmp_path / "demo" / "demo.toml").exists()
     assert run(["demo", "--to", str(tmp_path / "demo")]) == 2
     assert "is not an empty folder" in capsys.readouterr().err
 

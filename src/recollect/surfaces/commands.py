@@ -48,6 +48,12 @@ class _Group(click.Group):
             place += 2 if args[place] in valued else 1
         return place
 
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands by what they are for."""
+        from recollect.surfaces.topics import write  # noqa: PLC0415 - only for the help
+
+        write(formatter, self.commands)
+
 
 @click.group(cls=_Group, context_settings=_CONTEXT, no_args_is_help=True)
 @click.version_option(__version__, "-V", "--version", message="recollect %(version)s")
@@ -198,7 +204,12 @@ def _options(
 )  # fmt: skip
 @_workspace
 def search(memory: Memory, words: Sequence[str], *, as_json: bool, explain: bool, shape: str, **flags: Any) -> None:
-    """Find the passages that answer a question ('-' reads it from stdin)."""
+    """Find the passages that answer a question ('-': from stdin).
+
+    \b
+    recollect search "deploy day" -k 3 --since 2026-05
+    recollect search "auth" --format context --budget-tokens 800
+    """
     as_json = as_json or shape == "json"
     if shape == "context":
         from recollect.surfaces.context import show  # noqa: PLC0415
@@ -221,9 +232,12 @@ def search(memory: Memory, words: Sequence[str], *, as_json: bool, explain: bool
 @_search_options
 @_workspace
 def why(memory: Memory, query: str, reference: str, *, as_json: bool, **flags: Any) -> None:
-    """Say why a passage (id, path or path:lines) ranks where it does for a question, or why it is missing.
+    """Say why a passage ranks where it does, or why it is missing.
 
-    For what a passage was made from and what it led to, see 'recollect trace'.
+    The passage is an id, a path or path:lines. For what it was made from and what it led to, see 'recollect trace'.
+
+    \b
+    recollect why "staging port" memory/2026-05-06.md
     """
     found, story = memory.why(_question([query]), reference, **_options(**flags))
     if as_json:
@@ -239,7 +253,12 @@ def why(memory: Memory, query: str, reference: str, *, as_json: bool, **flags: A
 @click.option("--prune", is_flag=True, help="Then drop vectors of earlier models and of text that is gone.")
 @_workspace
 def index(memory: Memory, *, force: bool, no_embed: bool, prune: bool, as_json: bool) -> None:
-    """Bring the index up to the files, with a report of each file passed over."""
+    """Bring the index up to the files; report each file passed over.
+
+    \b
+    recollect index
+    recollect index --force --prune
+    """
     said = None if as_json else render.estimate
     report = memory.sync(force=force, embed=not no_embed, progress=render.Bar(), estimate=said)
     if prune:
@@ -256,7 +275,12 @@ def index(memory: Memory, *, force: bool, no_embed: bool, prune: bool, as_json: 
 @click.option("--raw", is_flag=True, help="The file as it is on disk, with secrets and private blocks.")
 @_workspace
 def get(memory: Memory, reference: str, *, raw: bool, as_json: bool) -> None:
-    """Print a passage or note: by id, path, path:from-to or citation."""
+    """Print a passage or note: by id, path, path:from-to or citation.
+
+    \b
+    recollect get memory/auth.md:13-14
+    recollect get MEMORY.md --raw
+    """
     text = memory.get(reference, raw=raw)
     if as_json:
         _emit(view.text(text))
@@ -268,7 +292,12 @@ def get(memory: Memory, reference: str, *, raw: bool, as_json: bool) -> None:
 @click.option("--deep", is_flag=True, help="Also ask every model: how fast, how large, and whether it makes sense.")
 @_workspace
 def status(memory: Memory, *, deep: bool, as_json: bool) -> None:
-    """Compare the files with the index, by looking."""
+    """Compare the files with the index, by looking.
+
+    \b
+    recollect status
+    recollect status --deep
+    """
     found = memory.status(deep=deep)
     if as_json:
         _emit(view.status(found))
@@ -282,7 +311,12 @@ def status(memory: Memory, *, deep: bool, as_json: bool) -> None:
 def config(
     workspace: str | None, index_path: str | None, model: str | None, given: Sequence[str], *, as_json: bool
 ) -> None:
-    """Show every setting with where its value came from."""
+    """Show every setting with where its value came from.
+
+    \b
+    recollect config
+    recollect config --json
+    """
     root, flags = _place(workspace, index_path, model, given)
     if not root.is_dir():
         raise WorkspaceError(f"{root} is not a folder", hint="make the folder, or name another with -w")
@@ -297,7 +331,13 @@ def config(
 @click.argument("folder", default=".", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def init(folder: str, *, as_json: bool) -> None:
-    """Make a workspace: MEMORY.md, memory/ and a settings file; what is there already is left alone."""
+    """Make a workspace: MEMORY.md, memory/ and a settings file.
+
+    What is there already is left alone.
+
+    \b
+    recollect init my-notes
+    """
     from recollect.surfaces.starter import start  # noqa: PLC0415
 
     made = start(Path(folder))
@@ -312,7 +352,12 @@ def init(folder: str, *, as_json: bool) -> None:
 @cli.command()
 @click.option("--to", "folder", type=click.Path(), help="Where to put the sample notes (default: a temporary folder).")
 def demo(folder: str | None) -> None:
-    """Make a sample workspace, index it, and show what search can do."""
+    """Make a sample workspace and show what can be done with it.
+
+    \b
+    recollect demo
+    recollect demo --to sample-notes
+    """
     from recollect.surfaces.starter import show  # noqa: PLC0415
 
     show(Path(folder) if folder else None)
@@ -324,7 +369,14 @@ def demo(folder: str | None) -> None:
 def doctor(
     workspace: str | None, index_path: str | None, model: str | None, given: Sequence[str], *, deep: bool, as_json: bool
 ) -> None:
-    """Look at everything a search needs; for each fault, say what mends it (exits 1 when something fails)."""
+    """Say what is wrong, and what mends it.
+
+    Looks at everything a search needs; exits 1 when something fails.
+
+    \b
+    recollect doctor
+    recollect doctor --deep
+    """
     from recollect.surfaces import doctor as own  # noqa: PLC0415
 
     root, flags = _place(workspace, index_path, model, given)
@@ -363,6 +415,10 @@ def evaluate(
     SETS are folders of the public format, a folder of such folders, or a .jsonl or .yaml file of
     {query, expect: path[#line], type?}. Without any, the workspace's eval.jsonl is used.
     'recollect eval mine' proposes such a file from your own notes.
+
+    \b
+    recollect eval mine -o eval.jsonl
+    recollect eval --profile default,rrf --against default
     """
     from recollect.eval import report  # noqa: PLC0415
     from recollect.surfaces import evaluate as own  # noqa: PLC0415

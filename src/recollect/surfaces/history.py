@@ -43,7 +43,14 @@ def _add_timeline(cli: click.Group, workspace: Decorator, emit: Emit) -> None:
         memory: Memory, reference: str, *, around: str | None, window: int, path: str, source: str | None,
         origin: str | None, as_json: bool,
     ) -> None:  # fmt: skip
-        """Show what came before and after a passage (id, path, path:lines) or a day; without either, the latest."""
+        """Show what came before and after a passage or a day.
+
+        The passage is an id, a path or path:lines; without it and without a day, the latest are shown.
+
+        \b
+        recollect timeline memory/2026-05-06.md --window 3
+        recollect timeline --around "last week"
+        """
         days = None
         if around:
             span = parse_span(around, dt.datetime.now())  # noqa: DTZ005 - the days of this place
@@ -71,11 +78,16 @@ def _add_trace(cli: click.Group, workspace: Decorator, emit: Emit) -> None:
     def trace(
         memory: Memory, reference: str, *, depth: int, kinds: Sequence[str], reverse: bool, both: bool, as_json: bool
     ) -> None:
-        """Walk what a passage or note (id, path, path:lines, path#heading) derives from, refers to, causes and so on.
+        """Walk what a note derives from, refers to, causes and so on.
 
+        The start is an id, a path, path:lines or path#heading.
         Links come from [[wiki]] and Markdown links, from front matter (derives_from, supersedes, conflicts_with,
         references, causes, calls, imports) and from 'recollect link'. For why a passage ranks where it does, see
         'recollect why'.
+
+        \b
+        recollect trace memory/2026-09-03.md --depth 2
+        recollect trace memory/network.md --reverse
         """
         direction: Direction = "both" if both else "in" if reverse else "out"
         found, notices = memory.trace(reference, depth=depth, kinds=kinds, direction=direction)
@@ -95,9 +107,13 @@ def _add_link(cli: click.Group, workspace: Decorator, emit: Emit) -> None:
     @click.option("--remove", is_flag=True, help="Take the link out again.")
     @workspace
     def link(memory: Memory, start: str, kind: str, end: str, *, remove: bool, as_json: bool) -> None:
-        """Say that one passage or note derives_from, supersedes, conflicts_with, references or causes another.
+        """Say how one passage or note is linked to another.
 
-        The link is a line of links.jsonl in the workspace: no note is edited, and a deleted index loses nothing.
+        Kinds are derives_from, supersedes, conflicts_with, references, causes, or a word of your own. The link is a
+        line of links.jsonl in the workspace: no note is edited, and a deleted index loses nothing.
+
+        \b
+        recollect link memory/2026-09-03.md derives_from memory/network.md
         """
         edge, changed = memory.link(start, kind, end, remove=remove)
         told = {"from": written(edge.start), "kind": edge.kind, "to": written(edge.end), "file": LINKS_FILE}

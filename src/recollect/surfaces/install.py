@@ -102,7 +102,9 @@ def install(
     names: Sequence[str], *, uninstall: bool, only_print: bool, yes: bool, workspace: str | None,
     settings_from: str | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Write the MCP entry into the settings of agents; without names, of those found here.
+    """Write the MCP entry into the settings of agents.
+
+    Without names: of those found on this machine. Each change is shown first.
 
     \b
     recollect install --print            show what would change

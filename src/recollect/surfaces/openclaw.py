@@ -20,7 +20,7 @@ _REASONS = {
     "query.minScore": "a threshold on fused scores drops true hits; search.min_score looks at confidence",
     "query.hybrid.candidateMultiplier": "the pool does not grow with the limit; see search.pool",
     "sync.watch": "run recollect watch, or let the search look for itself",
-    "sync.watchDebounceMs": "run recollect watch --debounce-ms",
+    "sync.watchDebounceMs": "see watch.debounce_s",
     "sync.intervalMinutes": "every search brings the index up to date",
     "cache.maxEntries": "see embed.cache_mb",
     "fallback": "see embed.chain",

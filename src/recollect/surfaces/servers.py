@@ -29,11 +29,13 @@ _SHORTEST = 16
 @click.option("--read-only", is_flag=True, help="Leave out the tools that write.")
 @_workspace
 def mcp(memory: Memory, *, read_only: bool, as_json: bool) -> None:
-    """Serve MCP on stdin and stdout, for an agent that starts this command.
+    """Serve MCP on stdin and stdout, for an agent that starts it.
+
+    'recollect install' writes the entry that starts it; 'recollect serve' serves MCP over HTTP at /mcp.
 
     \b
-    recollect install claude-code     writes the entry that starts it
-    recollect serve                   serves MCP over HTTP at /mcp
+    recollect mcp --workspace ~/notes
+    recollect mcp --read-only
     """
     del as_json
     # The model loads while the protocol's own packages do.
@@ -54,7 +56,12 @@ def serve(
     memory: Memory, *, host: str, port: int, token_file: str | None, allow_host: Sequence[str], read_only: bool,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Serve the page, the HTTP API and MCP (at /mcp) until Ctrl-C."""
+    """Serve the page, the HTTP API and MCP (at /mcp) until Ctrl-C.
+
+    \b
+    recollect serve --port 8765
+    RECOLLECT_TOKEN=... recollect serve --host 0.0.0.0
+    """
     del as_json
     from recollect.surfaces.guard import Door  # noqa: PLC0415
 
@@ -114,6 +121,7 @@ def _listen(host: str, port: int) -> socket.socket:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
+        made.listen()  # whoever reads the address and connects at once waits, and is not refused
     except OSError as error:
         made.close()
         raise UsageError(

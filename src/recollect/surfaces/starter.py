@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import tempfile
 import tomllib
@@ -11,9 +12,8 @@ from pathlib import Path
 import click
 
 from recollect.errors import WorkspaceError
-from recollect.memory import Memory
-from recollect.surfaces import render
 
+_STEPS = "demo.toml"
 _MEMORY = """# Memory
 
 - Write one durable fact a line: each bullet here is an entry of its own.
@@ -45,23 +45,22 @@ def start(folder: Path) -> list[str]:
 
 
 def show(folder: Path | None) -> None:
-    """Copies the sample notes, indexes them and runs the searches that come with them."""
+    """Copies the sample notes and runs the commands that come with them, as they would be typed."""
+    from recollect.surfaces.commands import run  # noqa: PLC0415 - the commands import this module
+
     place = folder or Path(tempfile.mkdtemp(prefix="recollect-demo-")) / "notes"
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise WorkspaceError(f"{place} is not an empty folder", hint="name a new folder with --to")
     with as_file(files("recollect.surfaces") / "sample") as sample:
-        shutil.copytree(sample, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("searches.toml"))
-        searches = tomllib.loads((sample / "searches.toml").read_text(encoding="utf-8"))["search"]
+        shutil.copytree(sample, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns(_STEPS))
+        steps = tomllib.loads((sample / _STEPS).read_text(encoding="utf-8"))["step"]
     click.echo(f"sample notes in {place}")
-    with Memory.open(place) as memory:
-        report = memory.sync(progress=render.Bar())
-        render.notices(report.notices)
-        render.report(report)
-        for one in searches:
-            click.secho(f"\n$ recollect {one['query']!r}", bold=True, fg="green", nl=False)
-            click.secho(f"   # {one['shows']}", dim=True)
-            render.answer(memory.search(one["query"], limit=2))
-        question = next(s for s in searches if "old against new" in s["shows"])
-        click.secho(f"\n$ recollect why {question['query']!r} {question['expect']}", bold=True, fg="green")
-        render.why(memory.why(question["query"], question["expect"])[1])
-    click.echo(f'\nTry your own: recollect -w {place} "your question"')
+    for step in steps:
+        words = " ".join(f'"{w}"' if " " in w or not w.isascii() else w for w in step["run"])
+        click.secho(f"\n$ recollect {words}", bold=True, fg="green", nl=False)
+        click.secho(f"   # {step['shows']}", dim=True)
+        if code := run([*step["run"], "-w", str(place)]):
+            raise click.exceptions.Exit(code)
+    where = shlex.quote(str(place))
+    click.echo(f'\nTry your own: cd {where} && recollect "your question"')
+    click.echo('Why it ranks so: recollect why "your question" memory/deploy.md; in the browser: recollect serve')

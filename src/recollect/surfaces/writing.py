@@ -37,7 +37,14 @@ def remember(
     memory: Memory, words: Sequence[str], *, file: str, heading: str, tags: str, date: str | None, supersedes: str,
     force: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Write a memory into today's note or a named one ('-' reads it from stdin); the next search finds it."""
+    """Write a memory into today's note or a named one ('-': from stdin).
+
+    The next search finds it.
+
+    \b
+    recollect remember "Staging moved to port 8443." --tags staging
+    recollect remember "Tea, not coffee." --file MEMORY.md --heading Guests
+    """
     now = dt.datetime.now()  # noqa: DTZ005 - the day of this place
     done = memory.remember(
         _given(words), file=file, heading=heading, tags=tags.split(","), day=_day(date, "--date", now),
@@ -76,7 +83,14 @@ def forget(
     memory: Memory, selector: str, *, query: str, session: str, before: str | None, from_files: bool, no_backup: bool,
     yes: bool, undo: str, as_json: bool,
 ) -> None:  # fmt: skip
-    """Forget a passage (id, path or path:lines) for good: out of the index, its vectors and, if told, the files."""
+    """Forget passages for good: in the index and, if told, the files.
+
+    The selector is an id, a path or path:lines. Without --yes this only shows what would go.
+
+    \b
+    recollect forget --query "port 8443"
+    recollect forget memory/cooking.md --yes --from-files
+    """
     if undo:
         _undo(memory, undo, as_json=as_json, others=bool(selector or query or session or before))
         return
@@ -148,7 +162,14 @@ def _first_words(piece: Piece) -> str:
 @click.option("--poll", "poll_s", type=click.FloatRange(0.1), help="Look every so many seconds, without notifications.")
 @_workspace
 def watch(memory: Memory, *, poll_s: float | None, as_json: bool) -> None:
-    """Keep the index warm until it is interrupted: a line on stderr for every sync."""
+    """Keep the index warm until it is interrupted.
+
+    Every sync is a line on stderr.
+
+    \b
+    recollect watch
+    recollect watch --poll 5
+    """
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
