@@ -605,3 +605,12 @@ def test_a_search_over_a_large_unindexed_tree_is_bounded_and_says_that_it_is_sta
         memory.sync()
         assert not memory.search("walrus").stale
         assert len(memory.store.documents()) == total
+
+
+@pytest.mark.parametrize("model", ["none", "hashed"])
+def test_a_word_that_every_one_of_a_few_notes_has_is_found(root: Path, write: Write, model: str) -> None:
+    write("memory/a.md", "The zeppelin lands at noon.")
+    write("memory/b.md", "Noted the zeppelin.")
+    with Memory.open(root, embed__model=model) as memory:
+        assert {h.chunk.path for h in memory.search("zeppelin").hits[:2]} == {"memory/a.md", "memory/b.md"}
+        assert not any("zeppelin" in h.chunk.text for h in memory.search("submarine").hits)

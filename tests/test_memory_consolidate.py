@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from recollect.memory import Memory
+from recollect.search.trail import Direction
 from recollect.surfaces.commands import run
 from recollect.types import Filters
 from tests.conftest import CountingEmbedder, Write
@@ -64,7 +65,7 @@ def test_of_two_that_contradict_the_newer_is_directly_first(memory: Memory, writ
     write("memory/2026-03-01.md", "The staging port is 8080.")
     write("memory/2026-03-05.md", "The staging port is 9443.")
     write("memory/2026-03-03.md", "The staging port was a topic in the standup, and Ann asked who may open it.")
-    for question in ("staging port 8080", "staging port"):
+    for question in ("which staging port", "staging port"):
         found = memory.search(question, now=NOW)
         order = [h.chunk.path for h in found.hits]
         newer, older = order.index("memory/2026-03-05.md"), order.index("memory/2026-03-01.md")
@@ -73,7 +74,9 @@ def test_of_two_that_contradict_the_newer_is_directly_first(memory: Memory, writ
         assert hits["memory/2026-03-05.md"].conflicts_with == (hits["memory/2026-03-01.md"].chunk.id,)
         assert hits["memory/2026-03-01.md"].conflicts_with == (hits["memory/2026-03-05.md"].chunk.id,)
         assert sorted((h.score for h in found.hits), reverse=True) == [h.score for h in found.hits]
-    assert paths(memory, "staging port 8080")[:2] == ["memory/2026-03-05.md", "memory/2026-03-01.md"]
+    asked = memory.search("staging port 8080", now=NOW).hits
+    assert asked[0].chunk.path == "memory/2026-03-01.md", "the question has the older one's own words"
+    assert asked[0].conflicts_with == (hits["memory/2026-03-05.md"].chunk.id,), "and who reads it is told"
 
 
 def test_a_filter_shows_the_copy_that_it_asks_for(memory: Memory, write: Write) -> None:
@@ -126,3 +129,41 @@ def test_the_command_line_marks_and_includes(root: Path, write: Write, capsys: p
     shown = capsys.readouterr().out
     assert f"! conflicts with {results['memory/2026-03-02.md']['id']}" in shown
     assert f"superseded by {results['memory/2026-03-02.md']['id']}" in shown
+
+
+def test_what_was_replaced_does_not_come_back_by_an_older_copy(memory: Memory, write: Write) -> None:
+    write("memory/2026-01-01.md", "The courier picks parcels up at noon.\n")
+    write("memory/2026-02-01.md", "The courier picks parcels up at noon\n")
+    write("memory/2026-03-01.md", "The courier picks parcels up at nine.\n")
+    memory.sync()
+    shown = {h.chunk.path: h.chunk.id for h in memory.search("when does the courier pick parcels up").hits}
+    assert set(shown) == {"memory/2026-02-01.md", "memory/2026-03-01.md"}
+    done = memory.remember("Nobody collects anything here any more.", supersedes=shown["memory/2026-02-01.md"])
+    found = memory.search("when does the courier pick parcels up").hits
+    assert [h.chunk.path for h in found if "courier" in h.chunk.text] == ["memory/2026-03-01.md"]
+    assert found[0].conflicts_with == (), "what was replaced contradicts nobody any more"
+    everything = memory.search("when does the courier pick parcels up", include_superseded=True).hits
+    replaced = {h.chunk.path: h.superseded_by for h in everything if "noon" in h.chunk.text}
+    assert replaced == {"memory/2026-01-01.md": done.id, "memory/2026-02-01.md": done.id}
+    write("memory/2026-12-01.md", "The courier picks parcels up at noon.\n")
+    again = memory.search("when does the courier pick parcels up").hits
+    assert "memory/2026-12-01.md" in {h.chunk.path for h in again}, "who says it anew means it"
+
+
+def test_trace_shows_what_a_passage_stands_for_from_both_ends(memory: Memory, write: Write) -> None:
+    write("memory/2026-01-01.md", "The courier picks parcels up at noon.\n")
+    write("memory/2026-02-01.md", "The courier picks parcels up at noon\n")
+    write("memory/2026-03-01.md", "Lunch is at one now.\n\n<!-- supersedes: memory/2026-02-01.md#L1 -->\n")
+    write("memory/2026-04-01.md", "---\nsupersedes: memory/old.md\n---\nAll new.\n")
+    write("memory/old.md", "All old.\n")
+    memory.sync()
+
+    def hops(reference: str, direction: Direction) -> list[tuple[str, str, str]]:
+        found, _ = memory.trace(reference, direction=direction, depth=1)
+        return sorted((h.kind, h.direction, h.node.path) for h in found.hops)
+
+    older = [("supersedes", "out", "memory/2026-01-01.md"), ("supersedes", "out", "memory/2026-02-01.md")]
+    assert hops("memory/2026-03-01.md", "out") == older
+    assert hops("memory/2026-02-01.md", "in") == [("supersedes", "in", "memory/2026-03-01.md")]
+    assert hops("memory/2026-04-01.md", "out") == [("supersedes", "out", "memory/old.md")], "said once, shown once"
+    assert hops("memory/old.md", "in") == [("supersedes", "in", "memory/2026-04-01.md")]

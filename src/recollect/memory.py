@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from recollect import settings as settings_
 from recollect.embed import registry
@@ -44,7 +44,7 @@ from recollect.sync.forget import Act, Piece, Receipt, Selection, backups_of, fo
 from recollect.sync.lock import locked
 from recollect.sync.notes import Notes
 from recollect.sync.remember import Desk, Remembered, Wish, remember
-from recollect.sync.watch import Watch, watched
+from recollect.sync.watch import Watch, Watched, watched
 from recollect.text.chunk import ChunkSize, Passage
 from recollect.text.dates import spans_in
 from recollect.text.intent import asks_for_now
@@ -66,6 +66,9 @@ from recollect.types import (
     Skipped,
     SyncReport,
 )
+
+if TYPE_CHECKING:
+    from recollect.sources.sessions import SessionSource
 
 MAX_QUERY = 20_000
 _LEAST_WAIT_S = 0.25
@@ -213,14 +216,7 @@ class Memory:
         if "memory" in own.sources:
             sources.append(self._files)
         if "sessions" in own.sources:
-            from recollect.sources.sessions import SessionSource  # noqa: PLC0415 - only those who have them pay for it
-
-            said = own.sessions
-            sources.append(
-                SessionSource(
-                    self.root, paths=said.paths, all_projects=said.all_projects, max_file_bytes=said.max_file_bytes
-                )
-            )
+            sources.append(self._sessions)
         size = ChunkSize(own.chunk.tokens, own.chunk.overlap)
         return Engine(
             sources, self.store, size, self._tombstones, extra_origin=own.extra_origin, redactor=self._redactor
@@ -230,6 +226,20 @@ class Memory:
     def _files(self) -> FileSource:
         own = self.settings
         return FileSource(self.root, extra_paths=own.extra_paths, max_file_bytes=own.max_file_bytes)
+
+    @property
+    def _sessions(self) -> SessionSource:
+        from recollect.sources.sessions import SessionSource  # noqa: PLC0415 - only those who have them pay for it
+
+        own = self.settings.sessions
+        return SessionSource(
+            self.root, paths=own.paths, all_projects=own.all_projects, max_file_bytes=own.max_file_bytes
+        )
+
+    def _watched(self) -> Watched:
+        """Folders that hold what is indexed: notes, extra paths and, where they are a source, transcripts."""
+        spoken = self._sessions.trees() if "sessions" in self.settings.sources else []
+        return watched(self.root, (*self.settings.extra_paths, *spoken))
 
     def _beside(self, name: str) -> Path | None:
         """A file beside the index; an index in memory has none."""
@@ -722,12 +732,14 @@ class Memory:
         return found, [*self._notices, *notices, *more]
 
     def _judged(self, chunk: Chunk) -> list[Edge]:
-        """What consolidation knows of a passage, as edges."""
+        """What consolidation knows of a passage, as edges; what front matter says of whole notes is one already."""
         found = self.store.relations([chunk], Filters()).get(chunk.row)
-        if found is None:
-            return []
-        newer = [Edge("supersedes", End(found.superseded_by), End(chunk.id))] if found.superseded_by else []
-        return [*newer, *(Edge("conflicts_with", End(chunk.id), End(other)) for other in found.conflicts_with)]
+        pairs = [(chunk, other) for other in self.store.stands_for(chunk)]
+        if found and found.superseded_by:
+            pairs += [(newer, chunk) for newer in self.store.chunks_by_id(found.superseded_by)]
+        told = [Edge("supersedes", End(a.id), End(b.id)) for a, b in pairs if b.path not in a.facts.supersedes]
+        against = found.conflicts_with if found else ()
+        return [*told, *(Edge("conflicts_with", End(chunk.id), End(other)) for other in against)]
 
     def link(self, start: str, kind: str, end: str, *, remove: bool = False) -> tuple[Edge, bool]:
         """Writes a link into `links.jsonl` of the workspace, or takes it out; whether the file changed."""
@@ -874,7 +886,7 @@ class Memory:
     ) -> Watch:
         """A watch that keeps the index warm in a thread of its own: start it, stop it, or use it as a context."""
         watch = Watch(
-            lambda: watched(self.root, self.settings.extra_paths),
+            self._watched,
             lambda: self.sync(embed_s=1.0),
             callback,
             poll_s=self.settings.watch.poll_s if poll_s is None else poll_s,

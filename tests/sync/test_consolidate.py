@@ -434,3 +434,25 @@ def test_after_any_history_groups_hold_copies_alone_and_every_conflict_is_known(
             assert kin[by_id[found.superseded_by].row][0] == kin[row][0]
             assert by_id[found.superseded_by].row not in {r for r, f in hidden.items() if f.superseded_by}
     store.close()
+
+
+def test_two_processes_that_judge_at_once_do_not_trip_over_each_other(root: Path, write: Write) -> None:
+    """Another process drops notes between a look at what waits and the transaction that judges it."""
+    for n in range(5):
+        write(f"memory/n{n}.md", f"The lamp {n} hangs in hall {n}.\n")
+    with Memory.open(root, embed__model="none", consolidate=False) as memory:
+        memory.sync()
+        other = SqliteStore(Path(memory.store.path))
+        waiting = memory.store.unjudged
+        calls: list[int] = []
+
+        def look(limit: int) -> list[int]:
+            found = waiting(limit)
+            if not calls:
+                calls.append(1)
+                other.drop([f"memory/n{n}.md" for n in range(3)])
+            return found
+
+        memory.store.unjudged = look  # type: ignore[method-assign]
+        assert consolidate(memory.store).judged == 2
+        other.close()

@@ -158,3 +158,12 @@ def test_any_text_is_found_and_forgotten_again_to_the_byte(
             receipt = memory.forget(lines, yes=True, from_files=True, now=NOW)
             assert receipt.still_found == ()
         assert note.read_bytes() == before.encode() or not done.id
+
+
+def test_a_heading_of_one_memory_does_not_take_in_the_next(memory: Memory) -> None:
+    memory.remember("# Kitchen plan\n\nThe oven goes left.", now=NOW)
+    memory.remember("The canoe is in the shed.", now=NOW)
+    (hit,) = [h for h in memory.search("where is the canoe", now=NOW).hits if "canoe" in h.chunk.text]
+    assert "Kitchen plan" not in hit.chunk.heading
+    plan = next(h for h in memory.search("kitchen plan oven", now=NOW).hits if "oven" in h.chunk.text)
+    assert plan.chunk.heading[-1] == "Kitchen plan"

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
 import os
 import queue
+import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,6 +84,9 @@ def test_folders_are_watched_once_each_and_the_root_flat(root: Path, write: Writ
     write("one.txt", "x")
     places = watched(root, ["docs", "docs/deep/*.md", "one.txt", "later/notes"])
     assert places == Watched((str(root),), (str(root / "docs"), str(root / "memory")))
+    places = watched(root, ["docs/later/x.md", "docs"])
+    assert places.deep == (str(root / "docs"), str(root / "memory")), "one that is to come hides none that is there"
+    assert watched(root, ["**/*.md"]).deep == (str(root),)
 
 
 def test_where_notifications_are_not_to_be_had_it_looks_regularly(
@@ -148,3 +154,36 @@ def test_closing_the_memory_ends_its_watches(root: Path, write: Write) -> None:
     assert one.wait_first(WAIT_S)
     memory.close()
     assert not one.alive
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_transcript_that_grows_is_heard_at_once(root: Path, own_environment: Path, *, named: bool) -> None:
+    slug = re.sub(r"[^A-Za-z0-9]", "-", os.path.realpath(root))
+    folder = root.parent / "chats" if named else own_environment / ".claude/projects" / slug
+    (folder if named else own_environment / ".claude").mkdir(parents=True)
+    flags: dict[str, Any] = {"sessions__paths": str(folder)} if named else {}
+    told: queue.Queue[SyncReport] = queue.Queue()
+
+    def say(text: str) -> None:
+        record = {"type": "user", "cwd": str(root), "message": {"role": "user", "content": text}}
+        with (folder / "one.jsonl").open("a") as file:
+            file.write(json.dumps(record) + "\n")
+
+    with (
+        Memory.open(root, embed__model="none", sources="memory,sessions", **flags) as memory,
+        memory.watch(told.put, debounce_s=0.05) as one,
+    ):
+        assert one.wait_first(WAIT_S)
+        assert str(folder if named else own_environment / ".claude") in {p for e in one._ears for p in e.paths}
+        folder.mkdir(parents=True, exist_ok=True)
+        for animal in ("walrus", "ocelot"):
+            say(f"Where is the {animal}?")
+            while not (report := told.get(timeout=WAIT_S)).added + report.changed:
+                pass
+            assert memory.search(animal, sync=False).hits
+
+
+def test_programs_that_are_not_in_use_are_not_watched(own_environment: Path, root: Path) -> None:
+    (own_environment / ".codex").mkdir()
+    with Memory.open(root, embed__model="none", sources="memory,sessions") as memory:
+        assert memory._watched() == Watched((str(own_environment / ".codex"), str(root)), ())

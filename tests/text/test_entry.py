@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from recollect.text.entry import Insertion, cut, insertion, keep_ends, tidy, with_tags
+from recollect.text.entry import Insertion, cut, insertion, keep_ends, nested, tidy, with_tags
 from recollect.text.markdown import parse, split_lines
 
 LINES = st.sampled_from(
@@ -112,3 +112,18 @@ def test_a_heading_goes_with_its_only_text_and_stays_with_more() -> None:
     assert cut("# T\n\n## A\nx\n\ny\n", 4, 4) == "# T\n\n## A\n\ny\n"
     assert cut("# T\n\n## A\nx\n### B\ny\n", 4, 4) == "# T\n\n## A\n### B\ny\n"
     assert cut("# T\nx\n", 2, 2) == "# T\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "wanted"),
+    [
+        ("# A\n\ntext\n\n## B", 2, "## A\n\ntext\n\n### B"),
+        ("## A\n\n### B", 2, "## A\n\n### B"),
+        ("text\n\n# A\n\n###### deep", 3, "text\n\n### A\n\n###### deep"),
+        ("```\n# a comment\n```\n\n# A", 2, "```\n# a comment\n```\n\n## A"),
+        ("#tag is no heading", 3, "#tag is no heading"),
+    ],
+)
+def test_headings_of_an_entry_go_under_the_one_it_is_put_under(text: str, least: int, wanted: str) -> None:
+    assert nested(text, least) == wanted
+    assert nested(wanted, least) == wanted

@@ -13,6 +13,8 @@ from recollect.search.fusion import falling, ordered, rescored
 from recollect.text.words import count_tokens, term_set
 from recollect.types import Candidate, Chunk, Query
 
+_WHOLE = 1.0 - 1e-6
+
 
 def age_days(chunk: Chunk, query: Query) -> int | None:
     """How old a passage is on the day of the question; None when it has no date, 0 when it is of the future."""
@@ -302,14 +304,18 @@ class Quota:
 class Abstain:
     """Returns nothing when even the best hit is very unlikely; one likely hit keeps the whole list.
 
-    No single true passage is lost to a threshold, and a question that names its own `min_score` is left alone.
+    No single true passage is lost to a threshold, and a question that names its own `min_score` is left alone. So is
+    one whose every word stands in a passage: in a handful of notes no word is rare, and it is no answer that none is.
     """
 
     least: float = 0.03
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
         """All or nothing."""
-        if query.min_score >= 0 or any(c.signals.get("confidence", c.score) >= self.least for c in candidates):
+        if query.min_score >= 0 or any(
+            c.signals.get("confidence", c.score) >= self.least or c.signals.get("cover", 0.0) > _WHOLE
+            for c in candidates
+        ):
             return list(candidates)
         return []
 

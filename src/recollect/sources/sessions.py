@@ -107,6 +107,15 @@ class SessionSource:
         for folder in ("*",) if self.all_projects else self._gemini_folders(gemini):
             yield os.path.join(glob.escape(gemini), "tmp", folder, "chats", "*.json*")
 
+    def trees(self) -> list[str]:
+        """Paths and globs of where transcripts are or may come: what `paths` name, or places of programs in use."""
+        if self.paths:
+            return [os.path.join(self.root, os.path.expanduser(named)) for named in self.paths]
+        homes = [os.path.join(self._base("GEMINI_CLI_HOME"), ".gemini")]
+        homes += [self._base(name) for name in _USUAL if name != "GEMINI_CLI_HOME"]
+        used = tuple(glob.escape(home) + os.sep for home in homes if os.path.isdir(home))
+        return [pattern for pattern in self._usual_places() if pattern.startswith(used)]
+
     def _base(self, variable: str) -> str:
         """The folder of a program: what its own variable says, else the usual one."""
         return self.env.get(variable) or os.path.join(os.path.expanduser("~"), _USUAL[variable])

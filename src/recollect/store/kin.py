@@ -119,18 +119,40 @@ class KinTables:
         by_row = {c.row: c for c in chunks}
         allowed = self._allowed(filters)
         newest = self._newest(list(by_row), allowed)
-        successors = self._successors(chunks, allowed)
         conflicts = self._conflicts(list(by_row), allowed)
-        known = dict(by_row)
-        known |= self.chunks([r for r in {*newest.values(), *successors.values()} if r not in known])
+        heads = {*newest.values(), *(row for against in conflicts.values() for row, _ in against)}
+        known = by_row | self.chunks([r for r in heads if r not in by_row])
+        successors = self._successors(list(known.values()), allowed)
+        # What was replaced does not come back by an older copy of it, and nobody need be told that it says otherwise.
+        gone = {row: by for row, by in successors.items() if not known[row].facts.pinned}
+        for row, head in newest.items():
+            if head in gone and gone[head] != row:
+                successors.setdefault(row, gone[head])
+        known |= self.chunks([r for r in set(successors.values()) if r not in known])
         out: dict[int, Relations] = {}
-        for row in {*newest, *successors, *conflicts}:
+        for row in by_row:
             by = known.get(successors.get(row) or newest.get(row) or 0)
             copy = row not in successors and by is not None
-            against = conflicts.get(row, ())
+            against = sorted(name for other, name in conflicts.get(row, ()) if other not in gone)
             if by or against:
                 out[row] = Relations(by.id if by else "", by.citation if by else "", copy, tuple(against))
         return out
+
+    def stands_for(self, chunk: Chunk) -> list[Chunk]:
+        """The passages that are left out of answers because of this one, the oldest row first."""
+        named = self._all(
+            "SELECT c.row FROM replaced r JOIN chunks c ON c.id = r.target WHERE r.row = ?1 UNION"
+            " SELECT c.row FROM replaced r JOIN documents d ON d.path = r.target JOIN chunks c ON c.document = d.id"
+            " WHERE r.row = ?1 LIMIT ?2",
+            (chunk.row, _IN_GROUP),
+        )
+        own = [chunk.row, *(row for (row,) in named)]
+        marks = ",".join("?" * len(own))
+        sql = f"SELECT row FROM copies WHERE kin IN (SELECT kin FROM copies WHERE row IN ({marks})) LIMIT ?"
+        rows = {*own, *(row for (row,) in self._all(sql, (*own, _IN_GROUP)))}
+        others = self.chunks(sorted(rows - {chunk.row}))
+        related = self.relations(list(others.values()), Filters())
+        return [c for row, c in others.items() if row in related and related[row].superseded_by == chunk.id]
 
     def _newest(self, rows: Sequence[int], allowed: set[int] | None) -> dict[int, int]:
         """The row that stands for a group, for those that another stands for."""
@@ -153,9 +175,9 @@ class KinTables:
                     out[row] = head
         return out
 
-    def _conflicts(self, rows: Sequence[int], allowed: set[int] | None) -> dict[int, list[str]]:
-        """The ids of the newest passages that say otherwise."""
-        out: dict[int, list[str]] = defaultdict(list)
+    def _conflicts(self, rows: Sequence[int], allowed: set[int] | None) -> dict[int, list[tuple[int, str]]]:
+        """Rows and ids of the newest passages that say otherwise."""
+        out: dict[int, list[tuple[int, str]]] = defaultdict(list)
         for part in _parts(rows):
             marks = ",".join("?" * len(part))
             found = self._all(
@@ -168,10 +190,10 @@ class KinTables:
                     "SELECT row, id FROM copies WHERE kin = ? ORDER BY standing DESC, id LIMIT ?",
                     (kin, 1 if allowed is None else _IN_GROUP),
                 )
-                head = next((i for r, i in group if r != row and (allowed is None or r in allowed)), None)
+                head = next(((r, i) for r, i in group if r != row and (allowed is None or r in allowed)), None)
                 if head:
                     out[row].append(head)
-        return {row: sorted(ids) for row, ids in out.items()}
+        return out
 
     def _successors(self, chunks: Sequence[Chunk], allowed: set[int] | None) -> dict[int, int]:
         """The row that says it supersedes a chunk, its part of a note or the whole note; not if each says so."""

@@ -51,14 +51,15 @@ def consolidate(
             store.judge_anew()
             store.set_meta("judgement", RULES)
     judged = compared = 0
-    while rows := store.unjudged(_BATCH):
+    while store.unjudged(1):
         if deadline is not None and time.monotonic() >= deadline:
             return Consolidated(judged, compared, complete=False)
         with store.writing():
             until = time.monotonic() + _COMMIT_EVERY_S
             if deadline is not None:
                 until = min(until, deadline)
-            for row in rows:
+            # Looked up inside the transaction: another process may have judged some, or dropped their notes.
+            for row in store.unjudged(_BATCH):
                 compared += _settle(store, store.chunks([row])[row], model)
                 judged += 1
                 if time.monotonic() >= until:

@@ -231,13 +231,36 @@ class Engine:
             for document in source.scan().documents:
                 if document.path == path:
                     with contextlib.suppress(OSError, ValueError):
-                        return self._safe(clean(source.read(document)), Counter())
+                        if isinstance(source, Conversations):
+                            return self._said(source, document, 1, None)
+                        return self.safe(clean(source.read(document)))
         return ""
+
+    def said(self, path: str, first: int, last: int) -> str:
+        """What was said on some lines of a transcript, as it would be indexed, without who said it and when."""
+        for source in self.sources:
+            if isinstance(source, Conversations):
+                for document in source.scan().documents:
+                    if document.path == path:
+                        return self._said(source, document, first, last)
+        return ""
+
+    def _said(self, source: Conversations, document: Document, first: int, last: int | None) -> str:
+        from recollect.text.transcript import wrapped  # noqa: PLC0415 - only those who have them pay for it
+
+        heard = source.hear(document, None) if last is None else None
+        turns = heard.turns if heard else source.lines(document, first, last)[0]
+        titles = [heard.title] if heard and heard.title else []  # of a whole session its name goes too
+        return "\n\n".join(wrapped(self.safe(text)) for text in (*titles, *(t.text for t in turns)))
 
     def cut(self, document: Document, text: str) -> list[Chunk]:
         """The chunks that a text of a document has, without a look at the index."""
-        parsed = parse(self._safe(text, Counter()))
+        parsed = parse(self.safe(text))
         return chunks_of(document, parsed, facts_of(document, parsed), self.size)
+
+    def safe(self, text: str) -> str:
+        """A text as the index may hold it: without secrets."""
+        return self._safe(text, Counter())
 
     def _safe(self, text: str, redacted: Counter[str]) -> str:
         """A text without secrets, which are counted."""
@@ -268,7 +291,7 @@ class Engine:
                 if isinstance(source, Conversations):
                     outcomes[_growth(source, document, known)] += 1
                     continue
-                text = self._safe(clean(source.read(document)), Counter())
+                text = self.safe(clean(source.read(document)))
                 digest = _digest(forgotten.without(text, document.path)[0])
             except (OSError, ValueError) as error:
                 goes = known is not None and isinstance(error, FileNotFoundError | ValueError)

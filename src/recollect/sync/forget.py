@@ -7,7 +7,7 @@ import datetime as dt
 import hashlib
 import mmap
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,9 +99,12 @@ class Selection:
         return [Piece(path, known.source, 1, last, text, whole=True)]
 
     def lines(self, path: str, first: int, last: int, text: str) -> list[Piece]:
-        """Lines of a note, as they are on disk."""
+        """Lines of a note, as they are on disk; of a transcript what was said on them."""
         known = self.store.documents().get(path)
-        return [Piece(path, known.source if known else "memory", first, last, text)]
+        source = known.source if known else "memory"
+        if source not in NOTE_SOURCES:
+            text = self.engine.said(path, first, last) or text
+        return [Piece(path, source, first, last, text)]
 
     def saying(self, words: str) -> list[Piece]:
         """Every paragraph or list item that has all of the words; a whole passage where only that has."""
@@ -112,16 +115,20 @@ class Selection:
         match = " AND ".join([f'"{w}"' for w in terms.words] + [f'"{p}"*' for p in terms.prefixes])
         count = self.store.counts()["chunks"]
         rows = [s.row for s in self.store.lexical(f"body : ({match})", max(1, count), Filters())]
-        found: dict[tuple[str, int, int], Piece] = {}
+        found: dict[tuple[str, int, int, str], Piece] = {}
         for chunk in sorted(self.store.chunks(rows).values(), key=lambda c: (c.path, c.start_line)):
-            exact = _is_whole_lines(chunk)
+            spoken = chunk.source not in NOTE_SOURCES
+            exact = spoken or _is_whole_lines(chunk)
+            all_lines = (1, chunk.end_line - chunk.start_line + 1)
             parts = [(a, b, unit) for a, b, unit in units(chunk.text) if exact and wanted <= _all_terms(unit)]
-            for a, b, unit in parts or [(1, chunk.end_line - chunk.start_line + 1, chunk.text)]:
+            for first, last, unit in parts or [(*all_lines, chunk.text)]:
+                # A turn is one line of its file, however many its text has.
+                a, b = all_lines if spoken else (first, last)
                 one = Piece(
                     chunk.path, chunk.source, chunk.start_line + a - 1, chunk.start_line + b - 1, unit.rstrip("\n"),
                     "" if parts else chunk.id,
                 )  # fmt: skip
-                found.setdefault((one.path, one.start_line, one.end_line), one)
+                found.setdefault((one.path, one.start_line, one.end_line, unit if spoken else ""), one)
         return list(found.values())
 
     def session(self, name: str) -> list[Piece]:
@@ -257,24 +264,32 @@ def _from_files(act: Act, pieces: Sequence[Piece], receipt: str, *, backup: bool
         if any(p.whole for p in own):
             act.notes.remove(location, keep=keep)
             files.append(Rewritten(path, deleted=True, backup="".join(saved)))
-        elif act.notes.change(location, lambda text, own=own: _cut_out(text, own), keep=keep):  # type: ignore[misc]
+        elif act.notes.change(location, lambda text, own=own: _cut_out(text, own, act.engine.safe), keep=keep):  # type: ignore[misc]
             files.append(Rewritten(path, deleted=False, backup="".join(saved)))
     return files, kept
 
 
-def _cut_out(text: str, pieces: Iterable[Piece]) -> str:
-    """A note without the pieces: whole lines where they are whole, else the words alone."""
+def _cut_out(text: str, pieces: Iterable[Piece], safe: Callable[[str], str]) -> str:
+    """A note without the pieces: whole lines where they are whole, else the words alone.
+
+    A piece is known as the index has it, without its secrets; the note has them.
+    """
+    known = split_lines(safe(clean(text)))
     for first, last, piece in reversed(_merged(pieces)):
-        lines = split_lines(clean(text))[first - 1 : last]
-        if piece is None or "\n".join(lines).strip() == piece.text.strip():
+        lines = "\n".join(known[first - 1 : last])
+        if piece is None or lines.strip() == piece.text.strip():
             text = cut(text, first, last)
             continue
         ends = keep_ends(text)
         inside = "".join(ends[first - 1 : last])
-        stones = tuple(tombstones(piece.text, piece.path))
-        less, count = Forgotten(stones).without(inside, piece.path)
-        if not count:
+        stones = Forgotten(tuple(tombstones(piece.text, piece.path)))
+        less, count = stones.without(inside, piece.path)
+        expected = stones.without(lines, piece.path)[1]
+        if not expected:
             raise StoreError(f"{piece.path} changed while it was looked at", hint="run it again")
+        if count < expected:
+            hint = f"name its lines: recollect forget {piece.path}:{first}-{last} --from-files --yes"
+            raise StoreError(f"a secret stands in a part of the lines {first}-{last} of {piece.path}", hint=hint)
         text = "".join((*ends[: first - 1], less, *ends[last:]))
     return text
 

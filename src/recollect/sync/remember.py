@@ -12,7 +12,7 @@ from recollect.errors import EmbedderError, UsageError
 from recollect.ports import Embedder, Store
 from recollect.sync.engine import Engine
 from recollect.sync.notes import Notes, Written
-from recollect.text.entry import Insertion, insertion, tidy, with_tags
+from recollect.text.entry import Insertion, insertion, nested, tidy, with_tags
 from recollect.text.forgotten import normal_words, text_hash, units
 from recollect.text.words import clean, query_terms
 from recollect.types import Document, Filters, Notice
@@ -80,9 +80,11 @@ def remember(desk: Desk, wish: Wish) -> Remembered:
     bare = tidy(wish.text)
     if not bare.strip():
         raise UsageError("there is nothing to remember", hint="give some text, or '-' to read it from stdin")
-    entry = tidy(with_tags(bare, wish.tags))
+    # Its own headings go under the one it is put under, and none may take in what is remembered after it.
+    under = 2 if bare.startswith("#") and not wish.heading else 3
+    entry = nested(tidy(with_tags(bare, wish.tags)), under)
     path, location = desk.notes.place(wish.file or _file_of(wish))
-    notices = _lift(desk, wish, entry, path)
+    notices = (*_lift(desk, wish, desk.engine.safe(entry), path), *_warned(desk, entry))
     if not wish.force and (there := _duplicate(desk, bare)):
         return there
     compose = _composer(wish, entry, path)
@@ -149,6 +151,14 @@ def _lift(desk: Desk, wish: Wish, entry: str, path: str) -> tuple[Notice, ...]:
     hashes = {text_hash(normal_words(unit)) for _, _, unit in units(entry)} | {stone.hash}
     desk.engine.tombstones.lift(lambda one: one.hash in hashes)
     return (Notice("tombstone_lifted", f"this had been forgotten on {stone.made[:10]}; it is known again"),)
+
+
+def _warned(desk: Desk, entry: str) -> tuple[Notice, ...]:
+    """Who writes a secret into a note should know that the file has it, and that a search will not show it."""
+    if desk.engine.safe(entry) == entry:
+        return ()
+    message = "this seems to hold a secret: the file has it as you gave it, answers will show [redacted] in its place"
+    return (Notice("secret", message, "recollect get --raw shows the file"),)
 
 
 def _same_unit(text: str, entry: str) -> tuple[int, int] | None:

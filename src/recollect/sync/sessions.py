@@ -85,6 +85,10 @@ class Washing:
             found = self.redactor(text)
             self.redacted.update(found.found)
             text = found.text
+        return self.less(text)
+
+    def less(self, text: str) -> str:
+        """The text without what was forgotten."""
         kept, hidden = self.forgotten.without(text, self.path)
         self.hidden += hidden
         return kept
@@ -150,8 +154,11 @@ def _reason(bad_lines: Sequence[int]) -> str:
 
 
 def _safe(turns: Iterable[Turn], wash: Washing) -> list[Turn]:
-    """Turns without what must not be kept; that goes before long lines are wrapped: half a token is no token."""
-    washed = (replace(t, text=wrapped(wash(t.text))) for t in turns)
+    """Turns without what must not be kept; that goes before long lines are wrapped: half a token is no token.
+
+    What was forgotten goes once more after it: a passage that was named by its id is known as it was wrapped.
+    """
+    washed = (replace(t, text=wash.less(wrapped(wash(t.text)))) for t in turns)
     return [t for t in washed if t.text.strip()]
 
 

@@ -40,14 +40,13 @@ def watched(root: Path, extra_paths: Sequence[str]) -> Watched:
         parts = os.path.join(root, os.path.expanduser(pattern)).split("/")
         magic = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))
         place = os.path.normpath("/".join(parts[:magic]) or "/")
-        while not os.path.exists(place):
-            place = os.path.dirname(place)
-            if os.path.isdir(place):
-                flat.add(place)
-        if os.path.isdir(place) and place not in flat:
+        if os.path.isdir(place):
             deep.add(place)
-        elif not os.path.isdir(place):
-            flat.add(os.path.dirname(place))
+            continue
+        place = os.path.dirname(place)  # the folder of a file, or the nearest one to what is to come
+        while not os.path.isdir(place):
+            place = os.path.dirname(place)
+        flat.add(place)
     inner = {d for d in deep if any(d != other and d.startswith(other.rstrip("/") + "/") for other in deep)}
     return Watched(tuple(sorted(flat)), tuple(sorted(deep - inner)))
 

@@ -19,7 +19,7 @@ from functools import cached_property, lru_cache
 from recollect.text.lexicon import CHANGES, EVENTS, GENERIC, MANY, MONTHS
 from recollect.text.tokens import DATE, FIGURE, MARK, NAME, NOT, SMALL, VERB, WORD, Token, tokens
 
-RULES = "alike-1"
+RULES = "alike-2"
 """Names the rules of this module; judgements made under another name are made anew."""
 LONG = 20
 """So many words stand for themselves, whatever heading they are under."""

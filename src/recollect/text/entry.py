@@ -59,6 +59,25 @@ def tidy(text: str) -> str:
     return "\n".join([*lines, mark] if mark else lines)
 
 
+def nested(text: str, least: int) -> str:
+    """A text whose headings are no higher than `least`, so that what is written below it later is not under them."""
+    lines = text.split("\n")
+    levels: dict[int, int] = {}
+    mark = ""
+    for n, line in enumerate(lines):
+        fence = _FENCE.match(line)
+        if fence and (not mark or line.strip().startswith(mark)):
+            mark = "" if mark else fence[1]
+        elif not mark and (found := _HEADING.match(line)):
+            levels[n] = len(found[1])
+    deeper = least - min(levels.values(), default=least)
+    if deeper <= 0:
+        return text
+    for n, level in levels.items():
+        lines[n] = lines[n].replace("#" * level, "#" * min(6, level + deeper), 1)
+    return "\n".join(lines)
+
+
 def with_tags(text: str, tags: Sequence[str]) -> str:
     """A text with its tags at the end: on its line where it has one, else on a line of their own."""
     words = [name for tag in tags if (name := _TAG.sub("-", tag.strip().lstrip("#")).strip("-"))]

@@ -67,7 +67,7 @@ FILLERS = _words(
 SMALL_WORDS = _words(
     "of to in on at for from by with and or as than into onto over under about per via until since"
     " im in am um an auf zu zum zur von vom und oder mit bei für nach bis seit"
-    " и а в во на с со у к по от до за из о об для или de des du et ou en au aux y del con para por"
+    " и а в во на с со у к по от до за из о об для или de des du et ou en au aux y del con para por ne"
 )
 WIDE_FILLERS = frozenset("的吧呢啊也呀嘛ねよを")
 # A sentence's first word of this kind is where what is said about the subject begins.
@@ -79,14 +79,16 @@ VERBS = _words(
     " support reports report prefers prefer accepts accept requires require means mean contains contain holds hold"
     " eats eat drinks drink speaks speak owns own sits sit stands stand goes go writes write returns return sends send"
     " reads read equals equal becomes become allows allow gets get wants want lasts last teaches teach likes like loves"
-    " love knows know moved changed switched renamed set scheduled due planned deployed written located hosted kept"
+    " love knows know leaves departs depart arrives arrive lands"
+    " moved changed switched renamed set scheduled due planned deployed written located hosted kept"
     " ist sind war waren hat haben wird werden läuft laufen steht stehen liegt liegen wohnt wohnen arbeitet"
     " heißt heisst"
     " beträgt kostet nutzt nutzen verwendet gehört beginnt endet öffnet schließt isst trinkt spricht kommt geht muss"
     " darf kann soll"
     " есть был была было были будет работает работают живёт живет находится находятся хранится хранятся поддерживаем"
     " поддерживает использует используем стоит называется начинается заканчивается"
-    " est sont était es son era está están usa vive trabaja cuesta è sono"
+    " est sont était peut peuvent doit doivent es son era está están usa vive trabaja cuesta puede pueden debe deben"
+    " tiene tienen sale salen è sono può deve"
 )
 WIDE_VERBS = frozenset("是在为為有用住叫等由は：:")
 # What happened once may happen again with another object: two such sentences are two events.
