@@ -8,6 +8,7 @@ import statistics
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ import pytest
 from recollect import Memory
 from recollect.embed import registry
 from recollect.embed.generations import pinned
-from recollect.errors import EmbedderError
+from recollect.errors import EmbedderError, StoreError
 from recollect.ports import Embedder
 from recollect.surfaces import view
 from recollect.sync.lock import locked
 from recollect.types import Found
 from tests.conftest import CountingEmbedder, Write
 from tests.embed.models import Flapping, Hanging, Named, Refusing
+from tests.embed.provider_server import ProviderServer, hang, serving
 
 NOW = dt.datetime(2026, 6, 1, 9, 0)  # noqa: DTZ001 - a morning of this place
 
@@ -339,3 +341,84 @@ def test_the_next_process_does_not_pay_for_a_hanging_provider_again(
         assert memory.status(deep=True).levels[0].ok, "asked on purpose, it may speak"
     with Memory.open(root, embed__model="openai") as memory:
         assert (ask(memory).mode, ask(memory).notices) == ("hybrid", ())
+
+
+@pytest.mark.parametrize("moment", ["while it is loaded", "in a request", "in a pause"])
+def test_close_ends_a_remote_model_wherever_it_is(root: Path, moment: str) -> None:
+    arrived, gone = threading.Event(), threading.Event()
+
+    def stuck(asked: Any, _body: Any) -> None:
+        arrived.set()
+        if moment == "in a pause":
+            asked.json({}, status=503, Retry_After="8")
+            return
+        asked.connection.settimeout(9)
+        with suppress(OSError):
+            if asked.connection.recv(1) == b"":
+                gone.set()
+        asked.close_connection = True
+
+    with serving(ProviderServer("http", key="", dim=64)) as server:
+        dim = 0 if moment == "while it is loaded" else 64
+        memory = Memory.open(
+            root, env={}, embed__model="http/m", embed__url=server.url, embed__dim=dim, embed__timeout_s=4
+        )
+        server.always = stuck
+
+        def sync() -> None:
+            with suppress(StoreError):  # the index is closed too
+                memory.sync()
+
+        thread = threading.Thread(target=sync)
+        thread.start()
+        assert arrived.wait(5)
+        begun = time.monotonic()
+        memory.close()
+        assert time.monotonic() - begun < 2
+        if moment == "in a request":
+            assert gone.wait(2), "the socket is cut"
+        thread.join(9)
+        assert not thread.is_alive()
+
+
+def test_an_endpoint_of_unknown_size_is_asked_for_it_by_index_alone(root: Path, write: Write) -> None:
+    with serving(ProviderServer("http", key="", dim=64)) as server:
+        own: Any = {"embed__model": "http/m", "embed__url": server.url, "embed__timeout_s": 3, "embed__deadline_s": 1.5}
+        with Memory.open(root, env={}, **own) as memory:
+            memory.sync()
+        before = len(server.requests)
+        with Memory.open(root, env={}, **own) as memory:
+            assert ask(memory).mode == "hybrid"
+        assert len(server.requests) == before + 1, "the question alone"
+        server.always = hang
+        for n in range(3):
+            begun = time.monotonic()
+            with Memory.open(root, env={}, **own) as memory:
+                found = ask(memory)
+            assert (found.mode, codes(found)) == ("lexical", ["vector_failed"])
+            assert time.monotonic() - begun < (4 if n == 0 else 1.2), "the deadline is paid once, by the first process"
+        write("memory/new.md", "one more")
+        with Memory.open(root, env={}, **own, embed__trial_s=1) as memory:
+            assert memory.sync().pending == 1, "what is to go is known without the model"
+        server.always, server.dim = None, 32
+        with Memory.open(root, env={}, **own) as memory:
+            assert memory.sync().model == "http/m@32"
+            server.dim = 64
+            assert "64 numbers for a text and 32 before" in ask(memory, "port3").notices[0].message
+            memory.sync()
+            found = ask(memory, "port3")
+            assert (found.mode, found.embedder) == ("hybrid", "http/m@64")
+
+
+def test_an_endpoint_that_hangs_from_the_start_costs_the_deadline_once(root: Path) -> None:
+    with serving(ProviderServer("http", key="", dim=64)) as server:
+        server.always = hang
+        own: Any = {"embed__model": "http/m", "embed__url": server.url, "embed__timeout_s": 3, "embed__deadline_s": 1.5}
+        took = []
+        for _ in range(3):
+            begun = time.monotonic()
+            with Memory.open(root, env={}, **own) as memory:
+                found = ask(memory)
+            took.append(time.monotonic() - begun)
+            assert (found.mode, codes(found), bool(found.hits)) == ("lexical", ["no_embedder"], True)
+        assert took[0] >= 1.5 > max(took[1:])

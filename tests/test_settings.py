@@ -6,7 +6,17 @@ from typing import Any
 import pytest
 
 from recollect.errors import SettingsError
-from recollect.settings import SAFE_MODELS, Settings, cache_folder, data_folder, env_name, load, user_file
+from recollect.settings import (
+    SAFE_MODELS,
+    EmbedSettings,
+    Settings,
+    cache_folder,
+    data_folder,
+    env_name,
+    load,
+    owner_of_address,
+    user_file,
+)
 
 
 @pytest.fixture
@@ -377,3 +387,49 @@ def test_values_for_remote_models_that_make_no_sense_are_refused(
     with pytest.raises(SettingsError) as caught:
         load(root, env=env, flags=flags)
     assert words in caught.value.hint
+
+
+def chained(*chain: str, **more: Any) -> EmbedSettings:
+    return EmbedSettings(chain=chain, **more)
+
+
+def test_address_and_key_belong_to_the_provider_of_the_model_or_to_the_only_one_of_a_chain() -> None:
+    assert owner_of_address(EmbedSettings(model="OpenAI/text-embedding-3-large", chain=("gemini",))) == "openai"
+    assert owner_of_address(chained("local", "openai", "openai/text-embedding-3-large", url="http://x/v1")) == "openai"
+    assert owner_of_address(chained("local", "openai", "http/m", url="http://x/v1", key="k")) == "http"
+    assert owner_of_address(chained("openai", "gemini")) == ""
+    assert owner_of_address(EmbedSettings(url="http://x/v1")) == ""
+    assert owner_of_address(EmbedSettings(model="hashed", chain=("openai",), url="http://x/v1")) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("url", "http://x/v1"), ("key", "SECRET"), ("headers", "X: SECRET"), ("dim", "64")]
+)
+def test_an_address_in_a_chain_of_two_providers_is_refused_and_no_secret_shown(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    env = {"XDG_CONFIG_HOME": str(tmp_path), "RECOLLECT_EMBED_CHAIN": "local,openai,gemini"}
+    load(tmp_path, env=env)
+    env |= {f"RECOLLECT_EMBED_{name.upper()}": value}
+    with pytest.raises(SettingsError, match=rf"embed\.{name} can be for one provider only.* openai and gemini") as told:
+        load(tmp_path, env=env)
+    assert "SECRET" not in str(told.value) + told.value.hint
+
+
+def test_another_provider_by_flag_does_not_get_the_address_and_key_of_the_one_before(tmp_path: Path) -> None:
+    env = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    file = tmp_path / "config/recollect/config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(
+        '[embed]\nmodel = "http/m"\nurl = "http://x/v1"\nkey = "k"\nheaders = ["A: b"]\ndim = 8\nbudget_s = 1\n'
+    )
+    own = load(tmp_path, env=env).embed
+    assert (own.url, own.key, own.headers, own.dim) == ("http://x/v1", "k", ("A: b",), 8)
+    other = load(tmp_path, env=env, flags={"embed.model": "openai"})
+    assert (other.embed.url, other.embed.key, other.embed.headers, other.embed.dim) == ("", "", (), 0)
+    assert other.embed.budget_s == 1
+    assert "embed.url" not in other.origins
+    same = load(tmp_path, env=env, flags={"embed.model": "http/other"}).embed
+    assert (same.url, same.key) == ("http://x/v1", "k")
+    both = load(tmp_path, env={**env, "RECOLLECT_EMBED_MODEL": "openai", "RECOLLECT_EMBED_URL": "http://y/v1"}).embed
+    assert (both.url, both.key) == ("http://y/v1", "")

@@ -10,6 +10,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -115,6 +116,8 @@ class Status:
     cache_bytes: int = 0
     levels: tuple[Probe, ...] = ()
     sources: tuple[tuple[str, int, int], ...] = ()
+    waiting: int = 0
+    chain: tuple[tuple[str, str], ...] = ()
 
     @property
     def fresh(self) -> bool:
@@ -148,6 +151,7 @@ class Memory:
         self._chain = Chain(
             names, self._load_model, deadline_s=own.deadline_s, given=embedder, memo=Memo(memo) if memo else None
         )
+        self._measured: set[str] = set()  # models of this name are asked for their size, not believed
         self._topped_s = 0.0
         self._reranker: Reranker | None = None
         self._closed = False
@@ -201,7 +205,16 @@ class Memory:
 
     def _load_model(self, name: str) -> Embedder | None:
         own = self.settings.embed
-        return registry.embedder(name, threads=own.threads, settings=own, env=self._env)
+        known: tuple[str, ...] = ()
+        if name not in self._measured:
+            with suppress(StoreError):
+                known = (pinned(self.store), *self.store.dims())
+        self._measured.add(name)
+        return registry.embedder(name, threads=own.threads, settings=own, env=self._env, known=known)
+
+    def _measure(self) -> None:
+        """Asks models again how large they are, where that is only remembered."""
+        self._measured.update(self._chain.renew())
 
     @property
     def embedder(self) -> Embedder | None:
@@ -217,6 +230,10 @@ class Memory:
             sources.append(self._files)
         if "sessions" in own.sources:
             sources.append(self._sessions)
+        if own.multimodal.paths:
+            from recollect.sources.media import MediaSource  # noqa: PLC0415 - as above
+
+            sources.append(MediaSource(self.root, paths=own.multimodal.paths, max_bytes=own.multimodal.max_bytes))
         size = ChunkSize(own.chunk.tokens, own.chunk.overlap)
         return Engine(
             sources, self.store, size, self._tombstones, extra_origin=own.extra_origin, redactor=self._redactor
@@ -237,9 +254,9 @@ class Memory:
         )
 
     def _watched(self) -> Watched:
-        """Folders that hold what is indexed: notes, extra paths and, where they are a source, transcripts."""
+        """Folders that hold what is indexed: notes, extra paths, images and sound, and transcripts where they count."""
         spoken = self._sessions.trees() if "sessions" in self.settings.sources else []
-        return watched(self.root, (*self.settings.extra_paths, *spoken))
+        return watched(self.root, (*self.settings.extra_paths, *self.settings.multimodal.paths, *spoken))
 
     def _beside(self, name: str) -> Path | None:
         """A file beside the index; an index in memory has none."""
@@ -267,6 +284,8 @@ class Memory:
         report = self._read(force=force, wait_s=wait_s, **watch)
         if embed and self._chain.wanted:
             store = self.store
+            if embed_s is None:
+                self._measure()
             again: Any = partial(self._fill, force=force, progress=progress, wait_s=wait_s, estimate=estimate)
             try:
                 vectors = again(deadline=None if embed_s is None else time.monotonic() + embed_s)
@@ -281,6 +300,7 @@ class Memory:
                 notices=(*report.notices, *vectors.notices),
                 model=vectors.model,
                 estimate=vectors.estimate,
+                waiting=vectors.waiting,
             )
         self._consolidate(**watch)
         notices = (*self._notices, *report.notices, *(self._chain.notices(self.store) if embed else ()))
@@ -318,7 +338,7 @@ class Memory:
             if mine:
                 return fill(
                     self._engine, self._chain, trial_s=self.settings.embed.trial_s, force=force, deadline=deadline,
-                    progress=progress, estimate=estimate,
+                    progress=progress, estimate=estimate, batch=self.settings.embed.batch,
                 )  # fmt: skip
         model = self.embedder
         generation = generation_of(self.store, model.id) if model else ""
@@ -384,11 +404,14 @@ class Memory:
             model = now[1] if now else self._chain.first(self.store)
             if model is None or own.budget_s <= 0 or not self.store.missing(generation_of(self.store, model.id)):
                 return []
+            at_work = self._at_work(model.inner)
+            if at_work is None:
+                return []  # `index` hands them in, for less
             with locked(self._lock_path(".embed.lock"), wait_s=0.0) as mine:
                 if not mine:
                     return []
                 limited = model.within(min(own.budget_s, own.deadline_s))
-                report = self._engine.embed(limited, deadline=begun + own.budget_s, batch=8)
+                report = self._engine.embed(limited, deadline=begun + own.budget_s, batch=8, leave=at_work)
             if report.embedded:
                 self._chain.note_names(self.store, report.model, model.id)
                 if not report.pending and belongs(pinned(self.store), model.id):
@@ -396,6 +419,23 @@ class Memory:
             return list(report.notices)
         finally:
             self._topped_s = time.monotonic() - begun
+
+    def _at_work(self, model: Embedder | None) -> frozenset[str] | None:
+        """The texts in a provider's batch, by content hash; None when they are to go into one."""
+        if model is None or not self.settings.embed.batch:
+            return frozenset()
+        from recollect.sync import overnight  # noqa: PLC0415 - only for those who asked for it
+
+        return overnight.at_work(self.store, model)
+
+    def _in_batch(self) -> int:
+        """How many texts are in a provider's batch."""
+        model = self.embedder if self.settings.embed.batch else None
+        if model is None:
+            return 0
+        from recollect.sync import overnight  # noqa: PLC0415 - only for those who asked for it
+
+        return overnight.in_batch(self.store, model)
 
     def _rebuild(self, broken: SqliteStore) -> None:
         """Sets a damaged index aside and makes an empty one, unless another thread already has."""
@@ -482,7 +522,15 @@ class Memory:
         fault = any(n.code in _MODEL_FAULTS for n in own)
         early = [n for n in refreshed if not (fault and n.code == "embedder_failed")]
         fault = fault or any(n.code == "embedder_failed" for n in early)
-        return [*early, *([] if fault else self._chain.pending(self.store)), *own]
+        return [*early, *([] if fault else self._pending()), *own]
+
+    def _pending(self) -> list[Notice]:
+        """What has no vector yet, and where it is."""
+        found = self._chain.pending(self.store)
+        count = self._in_batch() if found else 0
+        return [
+            replace(n, hint=f"{count} are in a batch: {n.hint} later fetches them") for n in found if count
+        ] or found
 
     def _query(
         self, text: str, *, limit: int | None, profile: str | Profile | None, filters: Filters,
@@ -927,6 +975,8 @@ class Memory:
             cache_bytes=cache_bytes,
             levels=tuple(self.probe()) if deep else (),
             sources=tuple(self.store.sources()),
+            waiting=self._in_batch(),
+            chain=tuple((name, str(error or "")) for name, error in self.levels()),
         )
 
     def levels(self) -> list[tuple[str, EmbedderError | None]]:

@@ -376,6 +376,15 @@ class Linked(Protocol):
         ...
 
 
+@runtime_checkable
+class Attaching(Protocol):
+    """A source whose documents are files that a model may see or hear beside their label."""
+
+    def part(self, path: str, label: str) -> str | None:
+        """What a model is given for a chunk: its label with the file attached; None when the file is not there."""
+        ...
+
+
 class Stage(Protocol):
     """Candidates to candidates: may drop, rescore or reorder, never invent, repeat or mutate."""
 

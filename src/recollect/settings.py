@@ -23,6 +23,8 @@ SAFE_MODELS = (
 ORIGINS = ("owner", "agent", "untrusted", "system")
 REMOTE_PROVIDERS = ("openai", "gemini", "voyage", "mistral", "cohere", "jina", "ollama", "lmstudio", "http")
 """Model names that begin with one of these send notes elsewhere, so a workspace file may not choose them."""
+OF_ONE_PROVIDER = ("url", "key", "headers", "dim")
+"""Settings of `embed` that are for one provider and must never reach another."""
 
 
 def _setting(default: Any, doc: str, *, private: bool = False, secret: bool = False, adds: bool = False) -> Any:
@@ -223,10 +225,48 @@ def load(workspace: Path, *, env: Mapping[str, str], flags: Mapping[str, Any] | 
     layers.append(("flag", flags or {}))
     settings = Settings()
     for origin, values in layers:
+        if "embed.model" in values:
+            settings = _for_model(settings, values["embed.model"])
         for key, value in values.items():
             settings = _with(settings, key, value, origin)
     _check(settings)
     return settings
+
+
+def _for_model(settings: Settings, model: Any) -> Settings:
+    """The settings without address, key, headers and size of another provider than the one now named."""
+    before, after = (_provider(name) for name in (settings.embed.model, str(model)))
+    if not before or not after or before == after:
+        return settings
+    default = EmbedSettings()
+    own = replace(settings.embed, **{name: getattr(default, name) for name in OF_ONE_PROVIDER})
+    origins = {k: v for k, v in settings.origins.items() if k.removeprefix("embed.") not in OF_ONE_PROVIDER}
+    return replace(settings, embed=own, origins=origins)
+
+
+def _provider(model: str) -> str:
+    """The provider in a model's name, or nothing for a model of this machine."""
+    return model.strip().casefold().partition("/")[0] if is_remote(model) else ""
+
+
+def owner_of_address(embed: EmbedSettings) -> str:
+    """The one provider that embed.url, key, headers and dim are for: in embed.model, else in the chain; none: empty.
+
+    In a chain with `http` they are its own, since it has no others. SettingsError when several could be meant.
+    """
+    if embed.model != "auto":
+        return _provider(embed.model)
+    named = list(dict.fromkeys(p for p in map(_provider, embed.chain) if p))
+    if len(named) < 2 or "http" in named:
+        return "http" if "http" in named else "".join(named)
+    default = EmbedSettings()
+    given = [f"embed.{name}" for name in OF_ONE_PROVIDER if getattr(embed, name) != getattr(default, name)]
+    if given:
+        raise SettingsError(
+            f"{' and '.join(given)} can be for one provider only, but embed.chain names {' and '.join(named)}",
+            hint='keys go into each provider\'s variable; an endpoint of your own is "http/MODEL" in the chain',
+        )
+    return ""
 
 
 def plain_model(name: str) -> bool:
@@ -417,6 +457,7 @@ def _check(settings: Settings) -> None:
         ("parallel", 1 <= given.parallel <= 64, "from 1 to 64"),
         ("headers", all(":" in header for header in given.headers), 'written as "Name: value"'),
     )
+    owner_of_address(given)
 
 
 def _demand(section: str, own: Any, *demands: tuple[str, bool, str]) -> None:

@@ -295,6 +295,7 @@ class SyncReport:
     forgotten: int = 0
     left: int = 0
     redacted: Mapping[str, int] = field(default_factory=dict)
+    waiting: int = 0
 
 
 class Media(str):

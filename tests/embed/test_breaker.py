@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from recollect.embed.breaker import MOST_PAUSE_S, Breaker, Guarded
+from recollect.embed.breaker import MOST_PAUSE_S, MOST_QUOTA_PAUSE_S, QUOTA_PAUSE_S, Breaker, Guarded
 from recollect.embed.hashed import HashedEmbedder
-from recollect.errors import EmbedderError, RejectedError
+from recollect.errors import EmbedderError, QuotaError, RejectedError
 from recollect.ports import Role, Vectors
 from tests.embed.models import Flapping, Hanging, Named, Refusing
 
@@ -246,3 +246,42 @@ def test_what_another_process_learnt_holds_and_the_first_probe_is_waited_for(clo
     model.dead = False
     one.embed(["x"], "query")
     assert told[-1] == (0, 0.0)
+
+
+class Spent(Named):
+    """A model whose quota is used up."""
+
+    def embed(self, texts: Sequence[str], role: Role) -> Vectors:
+        self.calls.append((role, len(texts)))
+        raise QuotaError("the quota is used up", hint="look at your plan")
+
+
+def test_a_used_up_quota_is_not_asked_for_again_for_a_long_while(clock: Clock) -> None:
+    model = Spent()
+    one = guarded(model, clock, deadline_s=30)
+    with pytest.raises(QuotaError, match="used up"):
+        one.embed(["x"], "query")
+    clock.now += QUOTA_PAUSE_S - 60
+    with pytest.raises(QuotaError, match="used up; it is asked again in 60 s") as caught:
+        one.embed(["x"], "query")
+    assert caught.value.hint == "look at your plan"
+    assert len(model.calls) == 1
+    for _ in range(12):
+        clock.now += MOST_QUOTA_PAUSE_S + 1
+        with pytest.raises(QuotaError):
+            one.embed(["x"], "query")
+    assert one.breaker.left_s == pytest.approx(MOST_QUOTA_PAUSE_S)
+
+
+def test_another_process_hears_that_a_quota_is_used_up(clock: Clock) -> None:
+    told: list[tuple[int, float]] = []
+    first = Guarded(Spent(), breaker=Breaker(clock=clock, told=lambda *said: told.append(said)))
+    with pytest.raises(QuotaError):
+        first.embed(["x"], "query")
+    assert told == [(1, QUOTA_PAUSE_S)]
+    model = Spent()
+    second = Guarded(model, breaker=Breaker(clock=clock, before=told[0]))
+    with pytest.raises(QuotaError, match=r"the quota of \S+ was used up; it is asked again in 15 min") as caught:
+        second.embed(["x"], "query")
+    assert "plan" in caught.value.hint
+    assert model.calls == []

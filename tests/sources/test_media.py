@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from recollect import Memory
 from recollect.embed.remote import RemoteEmbedder, remote_embedder
+from recollect.errors import SettingsError
 from recollect.search.evidence import ask
 from recollect.settings import EmbedSettings
 from recollect.sources.files import FileSource
 from recollect.sources.media import KINDS, MediaSource
 from recollect.store.sqlite import SqliteStore
+from recollect.surfaces.commands import run
 from recollect.sync.engine import Engine, embed_text
 from recollect.types import Filters
 from tests.conftest import Write
@@ -147,7 +150,7 @@ def test_a_model_that_sees_gets_the_file_with_the_label(
     engine.sync()
     model, server = seeing
     source = MediaSource(engine.sources[1].root, paths=["photos"])  # type: ignore[attr-defined]
-    inputs = [source.part(chunk.path, embed_text(chunk)) for chunk in chunks(engine)]
+    inputs = [source.part(chunk.path, embed_text(chunk)) or "" for chunk in chunks(engine)]
     rows = model.embed(inputs, "document")
     assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-5)
     sent = [body["requests"][0]["content"]["parts"] for *_, body in server.requests]
@@ -162,4 +165,99 @@ def test_a_name_that_is_spelt_in_another_unicode_form_still_leads_to_its_file(ro
     source = MediaSource(root, paths=["photos"])
     (document,) = source.scan().documents
     assert document.path == "photos/caf\u00e9.png"
-    assert os.path.exists(source.part(document.path, "label").location)
+    part = source.part(document.path, "label")
+    assert part is not None
+    assert os.path.exists(part.location)
+
+
+def test_a_path_that_only_an_index_names_is_never_handed_out(root: Path, write: Write, tmp_path: Path) -> None:
+    write("photos/a.png", PNG)
+    (tmp_path / "secret.png").write_bytes(PNG)
+    write("other/b.png", PNG)
+    source = MediaSource(root, paths=["photos"])
+    assert source.part("photos/a.png", "label") == "label", "looked for without a scan before"
+    for path in ("../secret.png", str(tmp_path / "secret.png"), "other/b.png", "photos/none.png"):
+        assert source.part(path, "label") is None
+
+
+def test_each_picture_is_one_passage_however_short_passages_are(root: Path, write: Write) -> None:
+    write("photos/a.png", PNG)
+    write("photos/a.png.txt", "狗在码头上" * 100)
+    with Memory.open(
+        root, embed__model="none", multimodal__paths="photos", chunk__tokens=40, chunk__overlap=0
+    ) as memory:
+        assert memory.sync().chunks == 1
+
+
+@pytest.fixture
+def gemini() -> Iterator[tuple[dict[str, Any], ProviderServer]]:
+    with serving(ProviderServer("gemini", dim=64)) as server:
+        own = {"embed__model": "gemini", "embed__url": server.url, "embed__key": KEY, "embed__dim": 64}
+        yield own, server
+        assert server.problems == []
+
+
+def files_sent(server: ProviderServer) -> list[str]:
+    requests = [one for *_, body in server.requests for one in body["requests"]]
+    return [p["inlineData"]["mimeType"] for one in requests for p in one["content"]["parts"] if "inlineData" in p]
+
+
+def test_pictures_are_off_unless_asked_for(
+    root: Path, write: Write, gemini: tuple[dict[str, Any], ProviderServer]
+) -> None:
+    write("photos/beach.png", PNG)
+    write("memory/note.md", "A note.")
+    with Memory.open(root, env={}, **gemini[0]) as memory:
+        assert memory.sync().chunks == 1
+    assert files_sent(gemini[1]) == []
+
+
+def test_a_workspace_file_cannot_ask_for_them(root: Path, write: Write) -> None:
+    write("recollect.toml", '[multimodal]\npaths = ["photos"]\n')
+    with pytest.raises(SettingsError, match=r"multimodal\.paths"):
+        Memory.open(root, env={})
+
+
+def test_through_memory_the_file_is_sent_once_and_found_alone_by_its_source(
+    root: Path, write: Write, gemini: tuple[dict[str, Any], ProviderServer]
+) -> None:
+    own, server = gemini
+    write("photos/beach.png", PNG)
+    write("photos/beach.png.txt", "Two dogs on a pier")
+    write("memory/note.md", "The dogs are at home.")
+    with Memory.open(root, env={}, multimodal__paths="photos", **own) as memory:
+        report = memory.sync()
+        assert (report.embedded, report.pending) == (2, 0)
+        assert files_sent(server) == ["image/png"]
+        found = memory.search("dogs", filters=Filters(source="media"))
+        assert [h.chunk.path for h in found.hits] == ["photos/beach.png"]
+        assert "Two dogs" in memory.get("photos/beach.png").text
+        entries, _ = memory.timeline(filters=Filters(source="media"))
+        assert [e.chunk.path for e in entries] == ["photos/beach.png"]
+        write("photos/beach.png", PNG + b"another picture")
+        assert memory.sync().embedded == 1
+        assert files_sent(server) == ["image/png"] * 2
+        (root / "photos/beach.png").rename(root / "photos/sea.png")
+        (root / "photos/beach.png.txt").rename(root / "photos/sea.png.txt")
+        memory.sync()
+        assert memory.status().pending == 0
+    with Memory.open(root, env={}, **own) as memory:
+        assert memory.sync().dropped == 1, "no longer named: no longer there"
+
+
+def test_the_commands_take_media_for_a_source(root: Path, write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    write("photos/beach.png", PNG)
+    place = [
+        "-w",
+        str(root),
+        "--model",
+        "hashed",
+        "--setting",
+        "multimodal.paths=photos",
+        "--source",
+        "media",
+        "--json",
+    ]
+    for command in (["search", "beach"], ["timeline"]):
+        assert run([*command, *place]) == 0
+        assert "photos/beach.png" in capsys.readouterr().out

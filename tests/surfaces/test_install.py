@@ -6,9 +6,11 @@ import json
 import os
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from recollect.settings import Settings, is_remote, load, plain_model
 from recollect.surfaces.agents import AGENTS, NAME, Agent
 from recollect.surfaces.commands import run
 from recollect.text import json5
@@ -179,3 +181,44 @@ def test_a_file_without_such_settings_is_refused(tmp_path: Path, capsys: Capture
     theirs.write_text("{}", encoding="utf-8")
     assert run(["install", "--settings-from", str(theirs), "--yes"]) == 2
     assert "no memorySearch" in capsys.readouterr().err
+
+
+def carried(home: Path, tmp_path: Path, **search: Any) -> Settings:
+    theirs = tmp_path / "openclaw.json"
+    theirs.write_text(json.dumps({"memorySearch": search}), encoding="utf-8")
+    assert run(["install", "--settings-from", str(theirs), "--yes"]) == 0
+    return load(tmp_path, env={"XDG_CONFIG_HOME": str(home / ".config")})
+
+
+@pytest.mark.parametrize(
+    ("search", "expected"),
+    [
+        ({"provider": "openai"}, ("openai", (), "", 0)),
+        ({"provider": "local", "fallback": "openai"}, ("auto", ("local", "openai"), "", 0)),
+        ({"provider": "openai", "model": "text-embedding-3-large", "fallback": "gemini"}, ("auto",
+         ("openai/text-embedding-3-large", "gemini"), "", 0)),
+        ({"provider": "gemini", "model": "gemini-embedding-001", "outputDimensionality": 768, "fallback": "local"},
+         ("auto", ("gemini/gemini-embedding-001", "local"), "", 768)),
+        ({"provider": "openai", "fallback": "gemini", "remote": {"baseUrl": "https://example.org/v1"}}, ("openai", (),
+         "https://example.org/v1", 0)),
+        ({"provider": "bedrock", "model": "titan", "fallback": "none"}, ("auto", (), "", 0)),
+        ({"provider": "openai", "fallback": "openai"}, ("openai", (), "", 0)),
+        ({"provider": "none", "fallback": "openai"}, ("none", (), "", 0)),
+    ],
+)  # fmt: skip
+def test_what_is_carried_over_can_be_loaded_and_means_the_same(
+    home: Path, tmp_path: Path, search: dict[str, Any], expected: tuple[Any, ...]
+) -> None:
+    own = carried(home, tmp_path, **search).embed
+    assert (own.model, own.chain, own.url, own.dim) == expected
+    for name in (own.model, *own.chain):
+        assert is_remote(name) or plain_model(name)
+
+
+def test_the_whole_file_of_openclaw_can_be_loaded(home: Path, tmp_path: Path) -> None:
+    theirs = tmp_path / "openclaw.json"
+    theirs.write_text(OPENCLAW, encoding="utf-8")
+    assert run(["install", "--settings-from", str(theirs), "--yes"]) == 0
+    own = load(tmp_path, env={"XDG_CONFIG_HOME": str(home / ".config")})
+    assert (own.embed.model, own.embed.url) == ("gemini/gemini-embedding-001", "https://example.org/v1")
+    assert own.search.limit == 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -188,3 +189,30 @@ def test_notes_that_come_in_while_a_model_fills_in_are_not_left_out(engine: Engi
 def test_a_slice_of_work_ends_by_its_deadline(engine: Engine) -> None:
     report = fill(engine, chain(Named("one")), trial_s=30, deadline=0.0)
     assert (report.embedded, report.pending, report.notices) == (0, NOTES, ())
+
+
+def test_whoever_runs_index_wakes_a_model_that_rests(engine: Engine) -> None:
+    model = Flapping("m")
+    one = chain(model)
+    fill(engine, one, trial_s=30)
+    (level,) = one.levels(engine.store)
+    assert level.model is not None
+    model.dead = True
+    with pytest.raises(EmbedderError):
+        level.model.embed(["x"], "query")
+    assert level.model.breaker.left_s > 0
+    assert [n.code for n in fill(engine, one, trial_s=30).notices] == ["embedder_failed"]
+    model.dead = False
+    assert fill(engine, one, trial_s=30, deadline=time.monotonic() + 5).notices == ()
+    assert level.model.breaker.left_s > 0, "the background lets it rest"
+    assert fill(engine, one, trial_s=30).notices == ()
+    assert level.model.breaker.left_s == 0
+
+
+def test_the_background_does_not_ask_a_model_that_rests(engine: Engine) -> None:
+    model = Flapping("m", dead=True)
+    one = chain(model)
+    for _ in range(5):
+        report = fill(engine, one, trial_s=30, deadline=time.monotonic() + 5)
+        assert report.pending == NOTES
+    assert len(model.calls) == 1

@@ -60,33 +60,46 @@ def possible(embedder: object) -> bool:
     return isinstance(embedder, RemoteEmbedder) and bool(embedder.provider.preset.batch)
 
 
+def waiting(model: str, state: State, *, sure: bool = False) -> frozenset[str]:
+    """The texts that may be at the provider of a model, by content hash; `sure`: those it has said it has."""
+    return frozenset(h for job in _Book(model, state).jobs if job.id or not sure for h in job.hashes)
+
+
 def advance(
     embedder: RemoteEmbedder,
     missing: Mapping[str, str],
     state: State,
     keep: Callable[[Mapping[str, Vectors]], None],
+    *,
+    again: bool = False,
 ) -> Round:
     """One round for texts by content hash: fetch what is done and `keep` it, then submit what nobody has yet.
 
     A job is forgotten only after `keep` has returned, so a crash at any point repeats a fetch, never a payment.
-    Texts too long for one request and files are left out; embed those directly.
+    Texts too long for one request and files are left out; embed those directly. `again` also submits refused ones.
     """
-    book = _Book(embedder, state)
+    book = _Book(embedder.id, state)
+    if again:
+        book.refused = {}
     desk = _DESKS[embedder.provider.preset.batch](embedder)
     try:
         embedded = _collect(book, desk, keep)
         got = {h for h in missing if h in desk.seen}
-        waiting = {h for job in book.jobs for h in job.hashes}
+        at_work = {h for job in book.jobs for h in job.hashes}
         book.refused = {h: reason for h, reason in book.refused.items() if h in missing}
         book.save()
-        known = got | waiting | book.refused.keys()
+        known = got | at_work | book.refused.keys()
         fresh = {h: text for h, text in missing.items() if h not in known and embedder.fits(text)}
         for texts in _portions(fresh, embedder.provider.preset.batch_texts):
             job = _Job(_tag(embedder.id, texts), list(texts))
             book.add(job)
             job.id = desk.submit(job.tag, texts)
             book.save()
-        return Round(embedded, len((waiting & missing.keys()) | fresh.keys()), book.refused)
+        return Round(embedded, len((at_work & missing.keys()) | fresh.keys()), book.refused)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise desk.provider.error(
+            f"its answer about a batch is not as it should be: {error!r}", hint="set embed.batch to false"
+        ) from None
     finally:
         desk.close()
 
@@ -135,8 +148,8 @@ def _portions(texts: Mapping[str, str], most: int) -> Iterator[dict[str, str]]:
 class _Book:
     """The jobs of one model as they are written down."""
 
-    def __init__(self, embedder: RemoteEmbedder, state: State) -> None:
-        self._key = f"{_STATE}:{embedder.id}"
+    def __init__(self, model: str, state: State) -> None:
+        self._key = f"{_STATE}:{model}"
         self._state = state
         self.jobs: list[_Job] = []
         self.refused: dict[str, str] = {}
@@ -342,4 +355,4 @@ def _form(name: str, data: bytes) -> tuple[bytes, str]:
 
 _DESKS: Mapping[str, Callable[[RemoteEmbedder], _Desk]] = {"openai": _Files, "voyage": _Files, "gemini": _Inline}
 
-__all__ = ["Round", "State", "advance", "possible"]
+__all__ = ["Round", "State", "advance", "possible", "waiting"]

@@ -16,12 +16,14 @@ from concurrent.futures import TimeoutError as LateError
 from contextlib import suppress
 from typing import Any
 
-from recollect.errors import EmbedderError, RejectedError
+from recollect.errors import EmbedderError, QuotaError, RejectedError
 from recollect.ports import Embedder, Role, Vectors
 
 PAUSE_S, MOST_PAUSE_S = 5.0, 300.0
+QUOTA_PAUSE_S, MOST_QUOTA_PAUSE_S = 900.0, 7200.0  # money does not come back within seconds
 PROBE_WAIT_S = 0.25
 _LAST_WORDS_S = 2.0
+_PLAN = "look at your plan there and run recollect index when it is settled, or set another embed.model"
 _HINT = "recollect doctor --deep asks each model and says what to do"
 
 
@@ -54,7 +56,7 @@ class Breaker:
         self._told = told
         self._failures, left_s = before
         self._inherited = bool(self._failures)
-        self._until = clock() + min(MOST_PAUSE_S, max(0.0, left_s))
+        self._until = clock() + min(MOST_QUOTA_PAUSE_S, max(0.0, left_s))
         self._probing: float | None = None
         self._lock = threading.Lock()
 
@@ -96,7 +98,9 @@ class Breaker:
         self._failures += 1
         self._probing = None
         self.error = error
-        rest_s = min(MOST_PAUSE_S, self._pause_s * 2 ** min(self._failures - 1, 10))
+        spent = isinstance(error, QuotaError)
+        first_s, most_s = (QUOTA_PAUSE_S, MOST_QUOTA_PAUSE_S) if spent else (self._pause_s, MOST_PAUSE_S)
+        rest_s = min(most_s, first_s * 2 ** min(self._failures - 1, 10))
         self._until = self.clock() + rest_s
         self._inherited = False
         if self._told:
@@ -163,11 +167,13 @@ class Guarded:
                 self._open.discard(call.future)
 
     def _resting(self) -> EmbedderError:
-        last = self.breaker.error
+        last, left_s = self.breaker.error, self.breaker.left_s
+        if last is None and left_s > MOST_PAUSE_S:  # what another process learnt; nothing else rests so long
+            last = QuotaError(f"the quota of {self.id} was used up", hint=_PLAN)
         reason = f"{last}; " if last is not None else f"{self.id} did not answer a moment ago; "
-        return EmbedderError(
-            f"{reason}it is asked again in {self.breaker.left_s:.0f} s", hint=last.hint if last is not None else _HINT
-        )
+        when = f"{left_s:.0f} s" if left_s < 120 else f"{left_s / 60:.0f} min"
+        kind = QuotaError if isinstance(last, QuotaError) else EmbedderError
+        return kind(f"{reason}it is asked again in {when}", hint=last.hint if last is not None else _HINT)
 
     def ask(self, texts: Sequence[str], role: Role, deadline_s: float) -> Vectors:
         """The bare call; a model that knows of deadlines gives up by itself."""

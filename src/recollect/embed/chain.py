@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as LateError
 from dataclasses import dataclass
 
-from recollect.embed.breaker import Breaker, Guarded
+from recollect.embed.breaker import MOST_PAUSE_S, PAUSE_S, Breaker, Guarded
 from recollect.embed.generations import belongs, complete, generation_of, note_generation, pinned
 from recollect.embed.memo import Memo
 from recollect.errors import EmbedderError, StoreError
@@ -20,6 +20,7 @@ from recollect.settings import plain_model
 from recollect.types import Notice
 
 Load = Callable[[str], Embedder | None]
+_LOAD = "load "
 _AGAIN_S = 30.0  # a model that could not be loaded is tried again after that
 SANITY = ("The cat sat on the mat.", "A cat is sitting on a mat.", "Quarterly tax returns are due in April.")
 
@@ -114,24 +115,46 @@ class Chain:
         """A model by name. A remote or large one is loaded on a thread of its own: that too may hang."""
         with self._lock:
             known = self._known.get(name)
-            if known is not None and (known.error is None or self._clock() < known.again_at):
+            if known is not None and (known.error is None or self._clock() < known.again_at) and not _outdated(known):
                 return known
             loading = self._loading.get(name)
             if loading is None:
+                if wait_s is None and (resting := self._resting(name)):
+                    return resting
                 wait_s = self._deadline_s if wait_s is None else wait_s
                 loading = self._loading[name] = _started(self._load, name)
         try:
             model = loading.result(timeout=wait_s or 0.0)
         except LateError:
+            if self._memo is not None and wait_s:
+                failures = self._memo.read(_LOAD + name)[0] + 1
+                self._memo.write(_LOAD + name, failures, min(MOST_PAUSE_S, PAUSE_S * 2 ** min(failures, 10)))
             return Level(name, None, EmbedderError(f"{name} is not ready yet", hint="wait, or choose another model"))
         except EmbedderError as error:
             level = Level(name, None, error, self._clock() + _AGAIN_S)
         else:
             level = Level(name, self._guarded(name, model) if model is not None else None)
+            if self._memo is not None and not plain_model(name):
+                self._memo.write(_LOAD + name, 0, 0.0)
         with self._lock:
             if self._loading.pop(name, None) is not None:
                 self._known[name] = level
             return self._known.get(name, level)
+
+    def _resting(self, name: str) -> Level | None:
+        """A model that took too long to load a moment ago, in this process or in another."""
+        left_s = self._memo.read(_LOAD + name)[1] if self._memo is not None and not plain_model(name) else 0.0
+        if left_s <= 0:
+            return None
+        message = f"{name} did not answer a moment ago; it is asked again in {min(left_s, MOST_PAUSE_S):.0f} s"
+        return Level(name, None, EmbedderError(message, hint="recollect doctor --deep asks each model"))
+
+    def renew(self) -> list[str]:
+        """Forgets the models whose size is only remembered, and names all that may be so when they are next loaded."""
+        with self._lock:
+            for name in [n for n, level in self._known.items() if level.model and _remembered(level.model.inner)]:
+                del self._known[name]
+            return [name for name in self._names if name not in self._known]
 
     def _guarded(self, name: str, model: Embedder) -> Guarded:
         """A model behind its breaker; of one that is not on this machine other processes are told, and tell."""
@@ -279,10 +302,14 @@ class Chain:
         )  # fmt: skip
 
     def close(self) -> None:
-        """Ends every wait for a model at once."""
-        for level in (self._given, *self._known.values()):
+        """Ends every wait for a model at once; one that is still being loaded is closed when it is there."""
+        with self._lock:
+            levels, coming = [self._given, *self._known.values()], list(self._loading.values())
+        for level in levels:
             if level is not None and level.model is not None:
                 level.model.close()
+        for future in coming:
+            future.add_done_callback(_shut)
 
 
 def _started(load: Load, name: str) -> Future[Embedder | None]:
@@ -300,6 +327,22 @@ def _started(load: Load, name: str) -> Future[Embedder | None]:
     else:
         threading.Thread(target=work, name=f"load {name}", daemon=True).start()
     return future
+
+
+def _remembered(model: Embedder) -> bool:
+    return bool(getattr(model, "remembered", False))
+
+
+def _outdated(level: Level) -> bool:
+    """Whether a model has another size than was remembered, so that it must be loaded anew."""
+    return level.model is not None and bool(getattr(level.model.inner, "outdated", False))
+
+
+def _shut(future: Future[Embedder | None]) -> None:
+    """Closes a model that came too late for anybody."""
+    end = getattr(future.result(), "close", None) if future.exception() is None else None
+    if callable(end):
+        end()
 
 
 def named(model: str, error: EmbedderError) -> EmbedderError:

@@ -54,6 +54,7 @@ class Preset:
     extra: Mapping[str, Any] = field(default_factory=dict)
     batch: BatchShape = ""
     batch_texts: int = 5000
+    batch_price: float = 1.0
 
     def known(self, name: str) -> Model:
         """What the table knows of a model; of others only the name. A tag such as `:latest` does not matter."""
@@ -96,6 +97,7 @@ PRESETS: Mapping[str, Preset] = {
             tokens_per_request=300_000,
             extra={"encoding_format": "base64"},
             batch="openai",
+            batch_price=0.5,
         ),
         Preset(
             name="gemini",
@@ -115,6 +117,7 @@ PRESETS: Mapping[str, Preset] = {
             dim_field="outputDimensionality",
             batch="gemini",
             batch_texts=1000,
+            batch_price=0.5,
         ),
         Preset(
             name="voyage",
@@ -136,6 +139,7 @@ PRESETS: Mapping[str, Preset] = {
             dim_field="output_dimension",
             extra={"encoding_format": "base64", "truncation": False},
             batch="voyage",
+            batch_price=0.67,
         ),
         Preset(
             name="mistral",

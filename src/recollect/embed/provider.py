@@ -160,7 +160,8 @@ class Provider:
             if pause is None:
                 pause = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** (attempt - 1)) * (0.5 + self._jitter())
             if self.clock() + pause >= until:
-                raise self.error(f"{failure}; it would take another {pause:.0f} s", hint=self._down_hint())
+                wait = f"it would take another {pause:.0f} s" if pause >= 0.5 else "there is no time to ask again"
+                raise self.error(f"{failure}; {wait}", hint=self._down_hint())
             if self._wait(stop, pause):
                 raise self.error("it was cancelled")
         raise self.error(f"{failure}; gave up after {attempts} attempts", hint=self._down_hint())
@@ -193,7 +194,7 @@ class Provider:
         if status == 402 or (status in (403, 429) and _SPENT.search(text)):
             raise QuotaError(
                 f"{self.preset.name} at {self.host}: the quota is used up ({status}){': ' + said if said else ''}",
-                hint="look at your plan there, or choose another model with embed.model",
+                hint="look at your plan there and run recollect index when it is settled, or set another embed.model",
             )
         if status == 401 or (status in (400, 403) and "API_KEY_INVALID" in text):
             what = f"it refused the key ({status})" if self._has_key else f"it asks for a key ({status})"

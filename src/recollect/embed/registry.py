@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from recollect.embed import fast
 from recollect.embed.cross import CrossEncoder, HttpReranker
@@ -19,14 +19,19 @@ DEFAULT_MODEL = "bge-small-en-v1.5"
 
 
 def embedder(
-    name: str, *, threads: int = 0, settings: EmbedSettings | None = None, env: Mapping[str, str] | None = None
-) -> Embedder | None:
-    """The embedder of a name or path: `auto` is the packaged default, `none` is None, an unknown name is an error."""
+    name: str, *, threads: int = 0, settings: EmbedSettings | None = None, env: Mapping[str, str] | None = None,
+    known: Sequence[str] = (),
+) -> Embedder | None:  # fmt: skip
+    """The embedder of a name or path: `auto` is the packaged default, `none` is None, an unknown name is an error.
+
+    `known` are ids of models that the index has vectors of, so that none is asked over the network how large it is.
+    """
     if name == "none":
         return None
     if is_remote(name):
         provider, _, model = name.partition("/")
-        return remote(provider, model, settings or EmbedSettings(model=name), os.environ if env is None else env)
+        own = settings or EmbedSettings(model=name)
+        return remote(provider, model, own, os.environ if env is None else env, known=known)
     if name.partition("@")[0] == "hashed":
         return HashedEmbedder(_size(name)) if "@" in name else HashedEmbedder()
     wanted = DEFAULT_MODEL if name in ("auto", "local") else name
@@ -52,11 +57,13 @@ def _size(name: str) -> int:
     return int(text)
 
 
-def remote(name: str, model: str, settings: EmbedSettings, env: Mapping[str, str]) -> Embedder:
+def remote(
+    name: str, model: str, settings: EmbedSettings, env: Mapping[str, str], *, known: Sequence[str] = ()
+) -> Embedder:
     """The embedder of a provider in the preset table, and of its default model where none is named."""
     from recollect.embed.remote import remote_embedder  # noqa: PLC0415 - only for those who chose one
 
-    return remote_embedder(name.strip().casefold(), model.strip(), settings, env)
+    return remote_embedder(name.strip().casefold(), model.strip(), settings, env, known=known)
 
 
 def reranker(settings: SearchSettings, *, key: str = "", threads: int = 0) -> Reranker | None:

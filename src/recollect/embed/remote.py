@@ -13,7 +13,7 @@ from recollect.embed.provider import Provider, RefusedError
 from recollect.embed.shapes import body_of, path_of, rows_of
 from recollect.errors import EmbedderError, RejectedError, SettingsError
 from recollect.ports import Role, Vectors
-from recollect.settings import EmbedSettings
+from recollect.settings import EmbedSettings, owner_of_address
 from recollect.text.chunk import pieces
 from recollect.text.words import count_tokens
 from recollect.types import Media
@@ -32,8 +32,16 @@ class RemoteEmbedder:
     """A model of a provider. Texts that are too long are split and pooled; a blank one is never sent."""
 
     def __init__(
-        self, provider: Provider, model: Model, *, dim: int = 0, max_tokens_per_request: int = 8000, parallel: int = 4
+        self,
+        provider: Provider,
+        model: Model,
+        *,
+        dim: int = 0,
+        max_tokens_per_request: int = 8000,
+        parallel: int = 4,
+        remembered: int = 0,
     ) -> None:
+        """`remembered` is the size that rows had before, for a model whose size nobody declares: it saves asking."""
         preset = provider.preset
         if dim and model.dim and dim != model.dim and not model.shortens:
             raise SettingsError(
@@ -48,9 +56,11 @@ class RemoteEmbedder:
         self._tokens_per_request = min(max_tokens_per_request, preset.tokens_per_request)
         self._accepted = False
         self.dim = dim or model.dim
-        self.dim = self.dim or self._measured()
-        name = model.name.removeprefix("models/") or provider.host
-        self.id = f"{preset.name}/{name}@{self.dim}{preset.manner(model)}"
+        self.declared = bool(self.dim)
+        self.remembered = bool(remembered) and not self.declared
+        self.outdated = False
+        self.dim = self.dim or remembered or self._measured()
+        self.id = _id(provider, model, self.dim)
 
     def __repr__(self) -> str:
         return f"RemoteEmbedder({self.id!r})"
@@ -223,7 +233,18 @@ class _Run:
         if len(rows) != len(texts):
             raise self.provider.error(f"it answered with {len(rows)} rows for {len(texts)} texts")
         one._accepted = True  # noqa: SLF001
+        wrong = [] if one.declared or not one.dim else [len(row) for row in rows if len(row) != one.dim]
+        if wrong:
+            one.outdated = True
+            raise self.provider.error(
+                f"it gave {wrong[0]} numbers for a text and {one.dim} before", hint="run: recollect index"
+            )
         return [checked(self.provider, row, one.dim) for row in rows]
+
+
+def _id(provider: Provider, model: Model, dim: int | str) -> str:
+    name = model.name.removeprefix("models/") or provider.host
+    return f"{provider.preset.name}/{name}@{dim}{provider.preset.manner(model)}"
 
 
 def checked(provider: Provider, row: Any, dim: int) -> Any:
@@ -253,16 +274,22 @@ def pooled(rows: Sequence[Any], weights: Sequence[int]) -> Any:
 
 
 def remote_embedder(
-    name: str, model: str, settings: EmbedSettings, env: Mapping[str, str], *, provider: Provider | None = None
-) -> RemoteEmbedder:
-    """The embedder of a preset; address, headers, size and key of the settings are for the one embed.model names."""
+    name: str, model: str, settings: EmbedSettings, env: Mapping[str, str], *, provider: Provider | None = None,
+    known: Sequence[str] = (),
+) -> RemoteEmbedder:  # fmt: skip
+    """The embedder of a preset; address, headers, size and key of the settings are for the one embed.model names.
+
+    `known` are ids that the index has vectors of, the one that answers first.
+    """
     preset = PRESETS[name]
-    owner = settings.model.strip().casefold().partition("/")[0]
-    mine = owner == name or (owner not in PRESETS and name == "http")
+    mine = (owner_of_address(settings) or "http") == name
     chosen = preset.known(model or preset.model)
+    asked = provider or _provider(preset, settings if mine else EmbedSettings(timeout_s=settings.timeout_s), env)
+    sizes = re.compile(re.escape(_id(asked, chosen, "#")).replace(r"\#", r"(\d+)"))
     return RemoteEmbedder(
-        provider or _provider(preset, settings if mine else EmbedSettings(timeout_s=settings.timeout_s), env),
+        asked,
         chosen,
+        remembered=next((int(found[1]) for found in map(sizes.fullmatch, known) if found), 0),
         dim=settings.dim if mine else 0,
         max_tokens_per_request=settings.max_tokens_per_request,
         parallel=settings.parallel,

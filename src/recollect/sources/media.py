@@ -32,7 +32,7 @@ class MediaSource:
         self.root = Path(os.path.realpath(root))
         self.paths = tuple(paths)
         self.max_bytes = max_bytes
-        self._locations: dict[str, str] = {}
+        self._locations: dict[str, str] | None = None
 
     def scan(self, *, deadline: float | None = None) -> Scanned:
         """Every image and sound that is there now; a change of its alt text is a change of it."""
@@ -61,9 +61,17 @@ class MediaSource:
         ]
         return "\n".join(line for i, line in enumerate(lines) if line or i == 1)
 
-    def part(self, path: str, label: str) -> Media:
-        """What a model is given for the chunk of a file: its label, with the file attached."""
-        location = self._locations.get(path) or os.path.join(self.root, path)
+    def part(self, path: str, label: str) -> Media | None:
+        """What a model is given for the chunk of a file: its label, with the file attached.
+
+        None for a path that a scan does not find: an index may come from somebody else, and its word alone must not
+        send a file anywhere.
+        """
+        if self._locations is None:
+            self.scan()
+        location = (self._locations or {}).get(path)
+        if location is None:
+            return None
         return Media(label, location=location, mime=KINDS.get(PurePosixPath(path).suffix.casefold(), ""))
 
 

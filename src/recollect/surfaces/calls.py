@@ -248,7 +248,7 @@ FILTERS = (
     Param("since", str, 'only notes of this day or later: a date, a month or a phrase such as "last week"'),
     Param("until", str, "only notes of this day or earlier"),
     Param("path", str, "only files under this folder or matching this glob"),
-    Param("source", str, "only one source", choices=("memory", "extra")),
+    Param("source", str, "only one source", choices=("memory", "extra", "sessions", "media")),
     Param("origin", str, "only what these wrote", choices=("owner", "agent", "untrusted", "system")),
 )
 SHAPING = (

@@ -150,7 +150,9 @@ def _search_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--since", help="Only notes of this day or later: a date, a month or a phrase."),
             click.option("--until", help="Only notes of this day or earlier."),
             click.option("--path", default="", help="Only files under a folder or matching a glob."),
-            click.option("--source", type=click.Choice(["memory", "extra", "sessions"]), help="Only one source."),
+            click.option(
+                "--source", type=click.Choice(["memory", "extra", "sessions", "media"]), help="Only one source."
+            ),
             click.option(
                 "--origin",
                 type=click.Choice(["owner", "agent", "untrusted", "system"]),

@@ -176,6 +176,7 @@ def _probed(probe: Probe) -> Check:
 def _vectors(memory: Memory) -> Iterator[Check]:
     status = memory.status()
     refused = f"; {status.refused} refused" if status.refused else ""
+    refused += f"; {status.waiting} in a batch at the provider" if status.waiting else ""
     done = f"{status.embedded} of {status.chunks} passages by {status.embedder}{refused}"
     if status.pending and status.answering not in ("none", status.embedder):
         done += f"; {status.answering} answers until the rest is there"

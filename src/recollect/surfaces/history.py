@@ -36,7 +36,7 @@ def _add_timeline(cli: click.Group, workspace: Decorator, emit: Emit) -> None:
     @click.option("--around", help="A day, a month or a phrase as the middle, instead of a passage.")
     @click.option("--window", type=click.IntRange(1, 1000), default=10, help="How many passages before and after.")
     @click.option("--path", default="", help="Only files under a folder or matching a glob.")
-    @click.option("--source", type=click.Choice(["memory", "extra", "sessions"]), help="Only one source.")
+    @click.option("--source", type=click.Choice(["memory", "extra", "sessions", "media"]), help="Only one source.")
     @click.option("--origin", type=click.Choice(ORIGINS), help="Only what these wrote.")
     @workspace
     def timeline(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from recollect.errors import SettingsError
+from recollect.settings import is_remote
 from recollect.text import json5
 
 _PROVIDERS = {"local": "auto", "auto": "auto", "none": "none"}
@@ -81,13 +82,7 @@ def translated(search: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     def take(key: str) -> Any:
         return left.pop(key, None)
 
-    provider, model = take("provider"), take("model")
-    if provider:
-        ours["embed.model"] = _PROVIDERS.get(provider) or (f"{provider}/{model}" if model else provider)
-    if fallback := left.get("fallback"):
-        if fallback != "none" and provider:
-            ours["embed.chain"] = [ours["embed.model"], _PROVIDERS.get(fallback, fallback)]
-        take("fallback")
+    _models(take, ours, notes, own_address=bool(left.keys() & {"remote.baseUrl", "outputDimensionality"}))
     for theirs, key in (
         ("remote.baseUrl", "embed.url"),
         ("outputDimensionality", "embed.dim"),
@@ -105,6 +100,30 @@ def translated(search: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
             reason = next((r for k, r in _REASONS.items() if key == k or key.startswith(f"{k}.")), "no counterpart")
             notes.append(f"memorySearch.{key}: {reason}")
     return ours, notes
+
+
+def _models(take: Any, ours: dict[str, Any], notes: list[str], *, own_address: bool) -> None:
+    """Provider, model and fallback; a chain is only looked at while embed.model is auto."""
+    provider, model, fallback = take("provider"), take("model"), take("fallback")
+    if not provider:
+        if fallback not in (None, "none"):
+            notes.append(f"memorySearch.fallback: {_REASONS['fallback']}")
+        return
+    first = _PROVIDERS.get(provider, f"{provider}/{model}" if model else provider)
+    if provider not in _PROVIDERS and not is_remote(provider):
+        notes.append(f"memorySearch.provider: {provider} is not known here; the packaged model is used")
+        first = "auto"
+    second = _PROVIDERS.get(fallback, fallback)
+    ours["embed.model"] = first
+    if fallback in (None, "none", provider) or first == "none":
+        return
+    if fallback not in _PROVIDERS and not is_remote(fallback):
+        notes.append(f"memorySearch.fallback: {fallback} is not known here")
+    elif own_address and is_remote(first) and is_remote(second):
+        notes.append("memorySearch.fallback: embed.url and embed.dim can be for one provider only; see embed.chain")
+    elif "auto" in (first, second) or is_remote(first):
+        ours["embed.model"] = "auto"
+        ours["embed.chain"] = ["local" if name == "auto" else name for name in (first, second)]
 
 
 def _pipeline(take: Any, ours: dict[str, Any], notes: list[str]) -> None:

@@ -98,7 +98,8 @@ def report(one: SyncReport) -> None:
     """What a sync did, in a line, and each file that was passed over."""
     click.echo(
         f"{one.added} added, {one.changed} changed, {one.dropped} dropped, {one.unchanged} unchanged; "
-        f"{one.embedded} passages embedded, {one.pending} to go; {one.took_ms / 1000:.2f} s"
+        f"{one.embedded} passages embedded, {one.pending} to go"
+        f"{f' ({one.waiting} in a batch)' if one.waiting else ''}; {one.took_ms / 1000:.2f} s"
     )
     if one.redacted:
         click.echo(f"  redacted {', '.join(f'{count} {kind}' for kind, count in sorted(one.redacted.items()))}")
@@ -135,6 +136,10 @@ def status(one: Status) -> None:
         ("model", f"{one.embedder}: {one.embedded} embedded, {one.pending} to go"),
         ("cache", f"{one.cached} vectors of text that is in no note now ({one.cache_bytes / 1e6:.1f} MB)"),
     ]
+    if one.waiting:
+        rows.append(("batch", f"{one.waiting} passages are at the provider (recollect index fetches what is done)"))
+    if len(one.chain) > 1 or any(error for _, error in one.chain):
+        rows.append(("chain", " → ".join(f"{n} ({one_line(e)})" if e else n for n, e in one.chain)))
     if one.refused:
         rows.append(("refused", f"{one.refused} passages (recollect index --force tries them again)"))
     if one.answering != one.embedder:

@@ -140,6 +140,7 @@ def report(one: SyncReport) -> dict[str, Any]:
         "forgotten": one.forgotten,
         "left": one.left,
         "redacted": dict(sorted(one.redacted.items())),
+        "waiting": one.waiting,
     }
 
 
@@ -179,6 +180,8 @@ def status(one: Status) -> dict[str, Any]:
         "cache": {"vectors": one.cached, "bytes": one.cache_bytes},
         "levels": [probe(p) for p in one.levels],
         "sources": [{"name": name, "documents": count, "chunks": chunks} for name, count, chunks in one.sources],
+        "waiting": one.waiting,
+        "chain": [{"name": name, "error": error} for name, error in one.chain],
     }
 
 

@@ -7,13 +7,13 @@ import contextlib
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from recollect.embed.generations import generation_of, note_generation, pin_first
 from recollect.errors import EmbedderError, RejectedError
-from recollect.ports import Conversations, Embedder, Linked, Progress, Source, Store, Stored, Vectors
+from recollect.ports import Attaching, Conversations, Embedder, Linked, Progress, Source, Store, Stored, Vectors
 from recollect.store.tombstones import Tombstones
 from recollect.sync.plan import Plan, plan
 from recollect.text.chunk import ChunkSize, Passage, chunk
@@ -38,6 +38,7 @@ _DROP_BATCH = 200
 # So much is done however late it is: a few notes are no reason to be stale, and every search gets on a little.
 _AT_LEAST = 64
 _SMALL_BYTES = 20_000
+_WHOLE = ChunkSize(4000, 0)  # the label of a picture is one passage, however short others are cut
 
 
 def _quiet(_what: str, _done: int, _total: int) -> None:
@@ -332,7 +333,8 @@ class Engine:
         parsed = parse(text)
         facts = facts_of(document, parsed)
         origin = origin_of(document, parsed, self.extra_origin)
-        chunks = chunks_of(document, parsed, facts, self.size, origin=origin)
+        size = _WHOLE if document.source == "media" else self.size
+        chunks = chunks_of(document, parsed, facts, size, origin=origin)
         self.store.put(document, digest, facts, chunks, fresh=document.path in job.fresh)
         self._link(document, source, edges_of(document.path, parsed))
         return _Done("put", chunks=len(chunks), forgotten=hidden)
@@ -362,8 +364,11 @@ class Engine:
         batch: int = _EMBED_BATCH,
         progress: Progress = _quiet,
         estimate: Callable[[Estimate], None] | None = None,
+        leave: Set[str] = frozenset(),
     ) -> SyncReport:
         """Vectors for texts that have none, newest first, a batch a transaction, until done or `deadline`.
+
+        Texts whose content hash is in `leave` are somebody else's business.
 
         The first batch is small: it shows whether the model answers and in how many dimensions, and it bears the
         time of loading it. The first full one is timed for `estimate`, which has heard of the amount before. With a
@@ -372,7 +377,7 @@ class Engine:
         generation = generation_of(self.store, embedder.id)
         rows = self.store.missing(generation)
         done, position, rate = 0, 0, 0.0
-        guess = self._estimate(generation, rows, embedder) if estimate and len(rows) > batch else None
+        guess = self.guess(generation, rows, embedder) if estimate and len(rows) > batch and not leave else None
         skipped: list[Skipped] = []
         notices: list[Notice] = []
         if guess and estimate:
@@ -384,16 +389,15 @@ class Engine:
                 break
             part = rows[position : position + size]
             found = self.store.chunks(part)
-            chunks = [found[row] for row in part if row in found]
+            chunks = [found[row] for row in part if row in found and found[row].content_hash not in leave]
             position += len(part)
             try:
-                vectors, refused = _vectors(embedder, chunks)
+                vectors, refused = _vectors(embedder, self.inputs(chunks))
             except EmbedderError as error:
                 notices.append(Notice("embedder_failed", str(error), error.hint))
                 break
-            into = self._keep(embedder.id, generation, vectors, refused)
-            skipped += [Skipped(f"{c.path}:{c.start_line}", f"no vector: {refused[c.content_hash]}")
-                        for c in chunks if c.content_hash in refused]  # fmt: skip
+            into = self.keep(embedder.id, generation, vectors, refused)
+            skipped += without_vector(chunks, refused)
             done += len(vectors)
             rate = len(part) / max(time.monotonic() - begun, 1e-6)
             if guess and estimate and guess.seconds is None and len(part) == batch:
@@ -413,7 +417,19 @@ class Engine:
             estimate=guess,
         )  # fmt: skip
 
-    def _keep(self, model: str, generation: str, vectors: Mapping[str, Vectors], refused: Mapping[str, str]) -> str:
+    def inputs(self, chunks: Sequence[Chunk]) -> dict[str, str]:
+        """What a model is given for some chunks, by content hash; a file that is not there now is left out."""
+        found = {c.content_hash: self._input(c) for c in chunks}
+        return {key: text for key, text in found.items() if text is not None}
+
+    def _input(self, chunk: Chunk) -> str | None:
+        text = embed_text(chunk)
+        if chunk.source != "media":
+            return text
+        source = next((s for s in self.sources if isinstance(s, Attaching)), None)
+        return source.part(chunk.path, text) if source else text
+
+    def keep(self, model: str, generation: str, vectors: Mapping[str, Vectors], refused: Mapping[str, str]) -> str:
         """Stores what a batch brought in one transaction, and says under which generation."""
         with self.store.writing():
             if vectors:
@@ -424,7 +440,7 @@ class Engine:
                 self.store.refuse(generation, refused)
         return generation
 
-    def _estimate(self, generation: str, rows: Sequence[int], embedder: Embedder) -> Estimate:
+    def guess(self, generation: str, rows: Sequence[int], embedder: Embedder) -> Estimate:
         """Tokens by a sample of the texts."""
         sample = rows[:: max(1, len(rows) // _SAMPLE)]
         chunks = self.store.chunks(sample).values()
@@ -434,16 +450,22 @@ class Engine:
         return Estimate(generation, len(rows), tokens, None if price is None else tokens * price / 1e6)
 
 
-def _vectors(embedder: Embedder, chunks: Sequence[Chunk]) -> tuple[dict[str, Vectors], dict[str, str]]:
+def _vectors(embedder: Embedder, texts: Mapping[str, str]) -> tuple[dict[str, Vectors], dict[str, str]]:
     """Rows by content hash, and the reason for every text that was refused."""
-    if not chunks:
+    if not texts:
         return {}, {}
+    keys = list(texts)
     try:
-        rows = embedder.embed([embed_text(c) for c in chunks], "document")
+        rows = embedder.embed(list(texts.values()), "document")
     except RejectedError as error:
-        kept = {chunks[i].content_hash: row for i, row in error.rows.items()}
-        return kept, {chunks[i].content_hash: reason for i, reason in error.reasons.items()}
-    return {c.content_hash: row for c, row in zip(chunks, rows, strict=True)}, {}
+        return {keys[i]: row for i, row in error.rows.items()}, {keys[i]: why for i, why in error.reasons.items()}
+    return dict(zip(keys, rows, strict=True)), {}
+
+
+def without_vector(chunks: Sequence[Chunk], refused: Mapping[str, str]) -> list[Skipped]:
+    """Chunks that a model refused, by file and line."""
+    return [Skipped(f"{c.path}:{c.start_line}", f"no vector: {refused[c.content_hash]}")
+            for c in chunks if c.content_hash in refused]  # fmt: skip
 
 
 def _unlike(stored: Stored) -> Stored:

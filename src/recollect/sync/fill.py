@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from recollect.embed.breaker import Guarded
 from recollect.embed.chain import Chain, Level, named
 from recollect.embed.generations import belongs, flip, generation_of, pinned
 from recollect.errors import EmbedderError
-from recollect.ports import Progress, Store
+from recollect.ports import Embedder, Progress, Store
 from recollect.sync.engine import FIRST_BATCH, Engine
 from recollect.types import Estimate, Notice, SyncReport
 
@@ -23,10 +24,13 @@ def fill(
     deadline: float | None = None,
     progress: Progress | None = None,
     estimate: Callable[[Estimate], None] | None = None,
+    batch: bool = False,
 ) -> SyncReport:
     """Every missing vector of the first level that answers; each level is tried once.
 
-    A level below the pinned one is never begun because that one fails: it would embed everything again.
+    A level below the pinned one is never begun because that one fails: it would embed everything again. With a
+    `deadline` it is work in the background, and a model that rests after a failure is left to rest. `batch` lets a
+    provider that can make most of an index overnight.
     """
     store = engine.store
     pin = pinned(store)
@@ -40,15 +44,38 @@ def fill(
             continue
         if force:
             store.forgive(generation_of(store, model.id))
-        limited = model.within(trial_s, per=FIRST_BATCH, anyway=True)
-        report = engine.embed(limited, deadline=deadline, estimate=estimate, **watch)
+        options: Any = {"deadline": deadline, "estimate": estimate, **watch}
+        limited = model.within(trial_s, per=FIRST_BATCH, anyway=deadline is None)
+        overnight = _batched(engine, model, limited, force=force, **options) if batch else None
+        report = engine.embed(limited, **options) if overnight is None else overnight
+        if deadline is None and not report.embedded and not report.notices:
+            report = replace(report, notices=_woken(model))
         failed = next((n for n in report.notices if n.code == "embedder_failed"), None)
-        if failed is None or report.embedded:
+        if failed is None or report.embedded or report.waiting:
             return _finished(store, chain, level, report, failures)
         failures.append(named(model.id, EmbedderError(failed.message, hint=failed.hint)))
         if belongs(pin, model.id):
             break
-    return replace(report, notices=_failed(failures) if report.pending or report.notices else ())
+    told = _failed(failures) if report.pending or report.notices else ()
+    return replace(report, notices=told, pending=report.pending or len(store.missing(pin)))
+
+
+def _woken(model: Guarded) -> tuple[Notice, ...]:
+    """Asks a model that rests, where there was nothing to embed: who runs `index` has settled what was wrong."""
+    if not model.breaker.left_s:
+        return ()
+    try:
+        model.embed(["ready"], "query", anyway=True)
+    except EmbedderError as error:
+        return (Notice("embedder_failed", str(error), error.hint),)
+    return ()
+
+
+def _batched(engine: Engine, model: Guarded, limited: Embedder, **options: Any) -> SyncReport | None:
+    """What the provider's batches brought, or None for a model or an amount that is not for them."""
+    from recollect.sync import overnight  # noqa: PLC0415 - only for those who asked for it
+
+    return overnight.fill(engine, model.inner, limited, **options) if overnight.due(engine.store, model.inner) else None
 
 
 def _finished(
