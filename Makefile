@@ -3,7 +3,7 @@ VENV := .venv
 SETS ?= ../shared/eval
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench quality tune slow clean
+.PHONY: demo test check bench quality tune slow faults clean
 
 demo: $(VENV)/.ready
 	$(BIN)/recollect demo
@@ -13,6 +13,9 @@ test: $(VENV)/.ready-dev $(VENV)/.ready-browser
 
 slow: $(VENV)/.ready-dev
 	$(BIN)/pytest -m slow --timeout 1800
+
+faults: $(VENV)/.ready-dev
+	$(BIN)/pytest tests/faults tests/fuzz -m slow --timeout 7200
 
 check: $(VENV)/.ready-dev
 	$(BIN)/ruff format --check .

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import os
 import sqlite3
@@ -24,7 +25,7 @@ from recollect.errors import (
     WorkspaceError,
 )
 from recollect.ports import Role, Vectors
-from recollect.store.place import find_workspace, set_aside
+from recollect.store.place import find_workspace
 from recollect.store.sqlite import SqliteStore
 from recollect.sync.lock import locked
 from recollect.types import Filters, Found
@@ -521,10 +522,6 @@ def test_a_damaged_index_is_set_aside_and_made_anew(root: Path, damage: Any, by:
     with Memory.open(root, embedder=HashedEmbedder()) as memory:
         if by == "sync":
             told = [n.code for n in memory.sync(force=True).notices]
-            if damage is flip_text:
-                assert told == [], "force writes every passage anew"
-                told = ["index_rebuilt"]
-                set_aside(file)
         else:
             found = memory.search("billing service", now=NOW, sync=by == "search")
             assert shown(found) == expected, "nobody has to ask twice"
@@ -614,3 +611,51 @@ def test_a_word_that_every_one_of_a_few_notes_has_is_found(root: Path, write: Wr
     with Memory.open(root, embed__model=model) as memory:
         assert {h.chunk.path for h in memory.search("zeppelin").hits[:2]} == {"memory/a.md", "memory/b.md"}
         assert not any("zeppelin" in h.chunk.text for h in memory.search("submarine").hits)
+
+
+def test_a_passage_that_is_replaced_during_a_search_is_found_all_the_same(
+    root: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = write("memory/beacon.md", "The beacon stands at number 1.")
+    file = root / ".recollect" / "index.sqlite"
+    with Memory.open(root, embed__model="none") as memory, Memory.open(root, embed__model="none") as other:
+        memory.sync()
+        lexical, times = memory.store.lexical, 0
+
+        def then_it_moves(*arguments: Any) -> Any:
+            nonlocal times
+            found = lexical(*arguments)
+            times += 1
+            if times < 3:
+                place.write_text(f"The beacon stands at number {times + 1}.")
+                other.sync()
+            return found
+
+        monkeypatch.setattr(memory.store, "lexical", then_it_moves)
+        hits = memory.search("where does the beacon stand", sync=False).hits
+    assert [h.chunk.text for h in hits] == ["The beacon stands at number 3."]
+    assert times == 3
+    assert file.exists()
+
+
+def test_where_others_write_all_the_time_they_wait_for_the_last_try(
+    root: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = write("memory/beacon.md", "The beacon stands at number 0.")
+    with Memory.open(root, embed__model="none") as memory, Memory.open(root, embed__model="none") as other:
+        memory.sync()
+        lexical = memory.store.lexical
+        written: list[int] = []
+
+        def then_it_moves(*arguments: Any) -> Any:
+            found = lexical(*arguments)
+            place.write_text(f"The beacon stands at number {len(written) + 1}.")
+            with contextlib.suppress(StoreError):  # the lock is held by the search
+                other.sync(wait_s=0.0)
+                written.append(1)
+            return found
+
+        monkeypatch.setattr(memory.store, "lexical", then_it_moves)
+        hits = memory.search("where does the beacon stand", sync=False).hits
+    assert [h.chunk.text for h in hits] == ["The beacon stands at number 3."]
+    assert len(written) == 3

@@ -77,6 +77,8 @@ _MEASURED_WAIT_S = 60.0  # a busy machine must not turn a measurement into one o
 _MODEL_FAULTS = ("vector_failed", "vector_late", "model_fallback", "no_embedder")
 _RECENCY = Decay(half_life_days=30.0)
 _CONSOLIDATE_S = 0.2
+_TRIES, _STEADY_WAIT_S = 3, 5.0
+_REOPENED = Notice("index_reopened", "another program replaced the index while it was open, so it was opened again", "")
 _LINES = re.compile(r"(?P<path>.+?)(?::(?P<a>\d+)(?:-(?P<b>\d+))?|#L?(?P<c>\d+)(?:-L?(?P<d>\d+))?)\Z")
 
 
@@ -315,7 +317,9 @@ class Memory:
             try:
                 if broken is not None:
                     self._rebuild(broken)
-                elif force and (faults := store.audit()):
+                self._look_at_file()
+                store = self.store
+                if broken is None and force and (faults := store.audit()):
                     raise StoreDamagedError(f"the index {store.path} is damaged: {'; '.join(faults)}")
                 report = self._engine.sync(force=force, **watch)
             except StoreDamagedError:
@@ -379,6 +383,7 @@ class Memory:
                 if not mine:
                     message = "another process is indexing; this answer may miss its latest notes"
                     return True, [Notice("indexing", message)]
+                self._look_at_file()
                 report = self._engine.sync(deadline=time.monotonic() + own.search.scan_s)
             if embed:
                 notices += self._top_up()
@@ -442,11 +447,25 @@ class Memory:
         with self._refreshing:
             if self.store is not broken:
                 return
-            broken.close()
             path = Path(broken.path)
-            notice = set_aside(path)
-            self.store = SqliteStore(path)
-            self._notices = (*self._notices, notice)
+            try:
+                swapped = broken.swapped()
+            except StoreDamagedError:
+                swapped = False
+            if swapped:  # another process has made it anew already: its file is sound, and is not ours to set aside
+                broken.abandon()
+                notice = _REOPENED
+            else:
+                broken.close()
+                notice = set_aside(path)
+            self.store, more = open_store(path)
+            self._notices = (*self._notices, notice, *more)
+
+    def _look_at_file(self) -> None:
+        """Opens the index again where its file was replaced or taken away under the open one."""
+        store = self.store
+        if not self._closed and store.swapped():
+            self._rebuild(store)
 
     def search(
         self,
@@ -486,7 +505,7 @@ class Memory:
             sync = not self.store.documents()  # a damaged index is no reason for an empty answer
         stale, notices = self._refresh() if sync else (False, [])
         left_s = self.settings.embed.deadline_s - (self._topped_s if sync else 0.0)
-        ranked = self._run(query, chosen, deadline_s=max(_LEAST_WAIT_S, left_s))
+        ranked = self._steady(query, chosen, deadline_s=max(_LEAST_WAIT_S, left_s))
         self._check(ranked.candidates)
         notices = [*self._notices, *self._told(notices, ranked)]
         shown = merged(ranked.candidates) if query.budget_tokens else ranked.candidates
@@ -585,6 +604,18 @@ class Memory:
         return profiles.adapted(
             chosen, fusion=own.fusion, stages=own.stages, pool=own.pool, reranker=stage, session_share=share
         )
+
+    def _steady(self, query: Query, chosen: Profile, *, deadline_s: float) -> Ranked:
+        """A run during which no passage came or went: one that a leg found and that was replaced before it could be
+        read would be missing under its new row as well. Where others write all the time they wait for the last try.
+        """
+        for _ in range(_TRIES):
+            before = self.store.get_meta("chunks")
+            ranked = self._run(query, chosen, deadline_s=deadline_s)
+            if self.store.get_meta("chunks") == before:
+                return ranked
+        with locked(self._lock_path(), wait_s=_STEADY_WAIT_S):
+            return self._run(query, chosen, deadline_s=deadline_s)
 
     def _run(self, query: Query, chosen: Profile, *, deadline_s: float | None = None) -> Ranked:
         if not query_terms(query.text):

@@ -725,3 +725,13 @@ def test_vectors_are_had_by_content(store: WholeStore) -> None:
     assert store.vectors_of(MODEL, [one.content_hash])[one.content_hash].tolist() == [0, 1, 0, 0]
     assert store.vectors_of("other", [one.content_hash]) == {}
     assert store.vectors_of(MODEL, []) == {}
+
+
+def test_what_extend_brings_is_known_to_lack_a_vector(store: WholeStore) -> None:
+    document = Document("a.jsonl", "sessions", 1, 1, "/a")
+    first = chunk("a.jsonl", "first words", source="sessions")
+    store.extend(document, "x", PLAIN, [first])
+    store.put_vectors(MODEL, {first.content_hash: np.ones(4, dtype=np.float32)})
+    assert store.missing(MODEL) == []
+    store.extend(document, "y", PLAIN, [chunk("a.jsonl", "second words", source="sessions")])
+    assert len(store.missing(MODEL)) == 1, "a list made before it grew is not used any more"

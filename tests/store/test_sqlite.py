@@ -371,3 +371,84 @@ def test_on_the_network_a_rollback_journal_is_used(file: Path, monkeypatch: pyte
     fill(store)
     assert len(store.lexical("appl", 5, Filters())) == 1
     store.close()
+
+
+def test_a_sound_index_that_grew_since_the_last_look_is_still_sound(file: Path) -> None:
+    store = SqliteStore(file)
+    assert store.audit() == []
+    fill(store, 3)
+    assert store.audit() == []
+    fill(store, 30, words="pear")
+    store.check()
+    assert store.audit() == []
+    store.close()
+
+
+def look(file: Path) -> None:
+    store = SqliteStore(file)
+    try:
+        store.check()
+    finally:
+        store.close()
+
+
+def test_a_flipped_bit_on_any_page_is_damage(file: Path) -> None:
+    store = SqliteStore(file)
+    fill(store, 200)
+    store._db.execute("VACUUM")  # no page is free, so all of them are read
+    store.close()
+    whole = file.read_bytes()
+    assert whole[20] == 8, "room for a checksum"
+    for page in range(len(whole) // 8192):
+        data = bytearray(whole)
+        data[page * 8192 + 8192 // 2] ^= 4
+        file.write_bytes(data)
+        with pytest.raises(StoreDamagedError):
+            look(file)
+
+
+def test_an_index_of_before_there_were_checksums_gets_them(file: Path) -> None:
+    db = apsw.Connection(str(file))
+    for script in MIGRATIONS[:-1]:
+        db.execute(script).fetchall()
+    db.execute(f"PRAGMA user_version = {len(MIGRATIONS) - 1}; PRAGMA application_id = {APPLICATION_ID}").fetchall()
+    db.close()
+    assert file.read_bytes()[20] == 0
+    store = SqliteStore(file)
+    fill(store)
+    assert store.audit() == []
+    store.close()
+    assert file.read_bytes()[20] == 8
+
+
+def test_other_databases_of_the_process_are_left_as_they_are(tmp_path: Path, file: Path) -> None:
+    usual = apsw.vfs_names()[0]
+    SqliteStore(file).close()
+    assert apsw.vfs_names()[0] == usual != "cksmvfs"
+
+
+def test_a_file_that_was_swapped_and_a_wal_that_was_taken_are_noticed(file: Path, tmp_path: Path) -> None:
+    store = SqliteStore(file)
+    fill(store)
+    assert not store.swapped()
+    Path(f"{file}-wal").rename(tmp_path / "aside")
+    with pytest.raises(StoreDamagedError, match="WAL"):
+        store.swapped()
+    (tmp_path / "aside").rename(f"{file}-wal")
+    assert not store.swapped()
+    file.rename(tmp_path / "old.sqlite")
+    assert store.swapped()
+    SqliteStore(file).close()
+    assert store.swapped()
+    store.close()
+
+
+def test_without_the_extension_an_index_works_as_before(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "checking_vfs", lambda: None)
+    store = SqliteStore(file)
+    fill(store, 3)
+    assert store.audit() == []
+    assert len(store.lexical("appl", 5, Filters())) == 3
+    store.close()
+    monkeypatch.undo()
+    look(file)

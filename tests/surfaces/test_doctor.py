@@ -10,12 +10,14 @@ from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from recollect.embed import registry
 from recollect.errors import EmbedderError
 from recollect.ports import Embedder
 from recollect.settings import user_file
+from recollect.store.pages import checking_vfs
 from recollect.surfaces.commands import run
 from tests.conftest import Write
 from tests.embed.models import Flapping, Mad, Refusing
@@ -122,13 +124,17 @@ def test_an_index_of_a_newer_version(capsys: Capture) -> None:
         ("UPDATE vectors SET vector = x'00'", "broken vectors"),
         ("UPDATE chunks SET text = 'forged' WHERE row = 1", "a passage of MEMORY.md is damaged"),
         ("UPDATE chunks SET document = 99", "passages belong to no file"),
+        ("UPDATE terms SET body = 'forged' WHERE rowid = 1", "keywords of MEMORY.md are not those of its text"),
+        ("DELETE FROM copies WHERE row = 1", "never compared with others"),
+        ("INSERT INTO conflicts VALUES (x'01', x'02')", "1 contradictions are of no passage"),
+        ("INSERT INTO traits VALUES (1, 1, x'01')", "1 traits are of no passage"),
+        ("INSERT INTO edges VALUES (99, 'a', 'b', '', 'b', 'c', '', 'c')", "1 rows speak of what is gone"),
     ],
 )
 def test_parts_that_do_not_agree_are_found_by_a_deep_look(capsys: Capture, script: str, words: str) -> None:
     place = indexed()
-    db = sqlite3.connect(place)
+    db = apsw.Connection(str(place), vfs=checking_vfs())  # every page is as it was written, and yet they disagree
     db.execute(script)
-    db.commit()
     db.close()
     check = doctor(capsys, "--deep", code=1)["index"]
     assert words in check["detail"]

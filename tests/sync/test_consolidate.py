@@ -456,3 +456,21 @@ def test_two_processes_that_judge_at_once_do_not_trip_over_each_other(root: Path
         memory.store.unjudged = look  # type: ignore[method-assign]
         assert consolidate(memory.store).judged == 2
         other.close()
+
+
+def test_a_passage_that_another_process_drops_meanwhile_is_left_out(
+    engine: Engine, write: Write, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(3):
+        write(f"memory/{n}.md", f"The staging port of house {n} is {n}.")
+    engine.sync()
+    waiting = store.unjudged
+
+    def drops(limit: int) -> list[int]:
+        rows = waiting(limit)
+        store.drop(["memory/1.md"])
+        return rows
+
+    monkeypatch.setattr(store, "unjudged", drops)
+    assert consolidate(store) == Consolidated(2, 1)
+    assert store.audit() == []

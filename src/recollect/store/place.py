@@ -14,6 +14,7 @@ from recollect.store.sqlite import SqliteStore
 from recollect.types import Notice
 
 MARKERS = (".recollect", "memory")
+NAME = "index.sqlite"
 
 
 def find_workspace(start: Path, env: Mapping[str, str]) -> Path:
@@ -43,13 +44,14 @@ def index_path(root: Path, settings: Settings, env: Mapping[str, str]) -> tuple[
             ) from error
         return where, ()
     folder = root / ".recollect"
+    _refuse_links(folder)
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         ignore = folder / ".gitignore"
         if not ignore.exists():
             ignore.write_text("*\n", encoding="utf-8")
         if os.access(folder, os.W_OK):
-            return folder / "index.sqlite", ()
+            return folder / NAME, ()
     except OSError:
         pass
     key = hashlib.blake2b(str(root).encode("utf-8", "replace"), digest_size=8).hexdigest()
@@ -60,7 +62,7 @@ def index_path(root: Path, settings: Settings, env: Mapping[str, str]) -> tuple[
         raise StoreError(
             f"neither {root} nor {folder} can be written: {error.strerror}", hint="set index.path to a place that can"
         ) from error
-    return folder / "index.sqlite", (
+    return folder / NAME, (
         Notice(
             "index_elsewhere",
             f"{root} cannot be written, so the index is in {folder}",
@@ -69,8 +71,23 @@ def index_path(root: Path, settings: Settings, env: Mapping[str, str]) -> tuple[
     )
 
 
+def _refuse_links(folder: Path) -> None:
+    """A cloned repository can hold links: what we write beside the index must not land in somebody's own files."""
+    found = [folder] if folder.is_symlink() else []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        found += [folder / entry.name for entry in entries if entry.is_symlink()]
+    if found:
+        raise StoreError(
+            f"{found[0]} is a link, and what is written there could land anywhere",
+            hint="delete it, or say where the index is with index.path in your own settings",
+        )
+
+
 def open_store(path: Path) -> tuple[SqliteStore, tuple[Notice, ...]]:
     """Opens an index; a damaged one is set aside and a new one made, with a notice."""
+    if path.name == NAME and path.is_dir():  # a folder of any other name is somebody's own
+        notice = set_aside(path)
+        return SqliteStore(path), (notice,)
     try:
         return SqliteStore(path), ()
     except StoreDamagedError:

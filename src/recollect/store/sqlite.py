@@ -25,6 +25,7 @@ from recollect.ports import FieldTerms, Nearest, Scored, Stored, TermCounts, Vec
 from recollect.store.history import HistoryTables
 from recollect.store.kin import KinTables
 from recollect.store.matrix import Matrix
+from recollect.store.pages import RESERVED_BYTES, checking_vfs
 from recollect.store.schema import APPLICATION_ID, MIGRATIONS
 from recollect.text.words import index_terms
 from recollect.types import Chunk, Document, Facts, Filters
@@ -34,10 +35,12 @@ HEAD_WEIGHT, BODY_WEIGHT, EXACT_WEIGHT = 1.5, 1.0, 0.25
 MOUNTS = Path("/proc/self/mounts")
 _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "9p", "afs", "fuse.sshfs", "fuse.rclone", "ceph", "glusterfs")
 _IN = 900
+_PLAUSIBLE_VERSION = 1000
+_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name, type"
 
 
 @contextlib.contextmanager
-def _translated(path: str) -> Iterator[None]:
+def _translated(path: str) -> Iterator[None]:  # noqa: C901 - one branch for each kind of error
     """SQLite's errors as ours, each with the sentence that helps."""
     try:
         yield
@@ -58,6 +61,10 @@ def _translated(path: str) -> Iterator[None]:
     except apsw.CantOpenError as error:
         raise StoreError(f"{path} cannot be opened", hint="check that the folder exists and is readable") from error
     except apsw.IOError as error:
+        if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA:  # the checksum of a page
+            raise StoreDamagedError(
+                f"the index {path} is damaged: a page is not what was written", hint="recollect index --force"
+            ) from error
         raise StoreError(f"reading or writing {path} failed: {error}", hint="check the disk it is on") from error
     except apsw.ConnectionClosedError as error:
         raise StoreError("the memory is closed", hint="open it again") from error
@@ -91,9 +98,10 @@ def on_network(path: Path) -> bool:
 class SqliteStore(KinTables, HistoryTables):
     """One file, one writer at a time, as many readers as there are threads and processes."""
 
-    def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path | None, *, read_only: bool = False, vfs: str | None = None) -> None:
         self.path = str(path) if path else ":memory:"
         self.read_only = read_only
+        self._vfs = vfs or (checking_vfs() if path else None)
         self._file = path
         self._lock = threading.RLock()
         self._readers: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
@@ -113,6 +121,8 @@ class SqliteStore(KinTables, HistoryTables):
                 self._check_version()
                 self._prepare()
                 self._migrate()
+                self._places = self._inodes()
+                self._settle_in()
             except BaseException:
                 self._db.close()
                 raise
@@ -121,7 +131,7 @@ class SqliteStore(KinTables, HistoryTables):
         if self._file is None:
             db = apsw.Connection(":memory:")
         elif self.read_only:
-            db = self._connect_read_only(self._file)
+            db = self._connect_read_only(self._file, self._vfs)
         else:
             try:
                 if not self._file.exists():
@@ -130,9 +140,30 @@ class SqliteStore(KinTables, HistoryTables):
                 raise StoreError(
                     f"{self.path} cannot be made: {error.strerror}", hint="check the folder, or set index.path"
                 ) from error
-            db = apsw.Connection(self.path)
+            db = apsw.Connection(self.path, vfs=self._vfs)
         db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        db.execute("PRAGMA trusted_schema = OFF")  # the file may have come with a repository
         return db
+
+    def _inodes(self) -> list[tuple[int, int] | None]:
+        """Which files the index and its WAL are now."""
+        found: list[tuple[int, int] | None] = []
+        for end in ("", "-wal") if self._file else ():
+            with contextlib.suppress(OSError):
+                status = os.stat(self.path + end)
+                found.append((status.st_dev, status.st_ino))
+                continue
+            found.append(None)
+        return found
+
+    def swapped(self) -> bool:
+        """Whether the file of this name is no longer the one that is open; losing the WAL alone is damage."""
+        now = self._inodes()
+        if now[:1] != self._places[:1]:
+            return True
+        if not self.read_only and now[1:] != self._places[1:] and any(self._places[1:]):
+            raise StoreDamagedError(f"the WAL of {self.path} was taken away", hint="it is made anew by itself")
+        return False
 
     def _prepare(self) -> None:
         """Settings of the writing connection; only after the version check, so that a newer file is left alone."""
@@ -141,34 +172,60 @@ class SqliteStore(KinTables, HistoryTables):
         self._db.execute("PRAGMA cache_size = -16000")
         if self._file is not None and not self.read_only:
             self._db.execute("PRAGMA page_size = 8192")  # of a new file; five vectors of 384 fill such a page
+            if self._vfs:
+                self._db.reserve_bytes("main", RESERVED_BYTES)  # of a new file; of an older one with its next VACUUM
             mode = "delete" if on_network(self._file.parent) else "wal"
             self._db.execute(f"PRAGMA journal_mode = {mode}").fetchall()
             self._db.execute("PRAGMA synchronous = NORMAL" if mode == "wal" else "PRAGMA synchronous = FULL")
 
     @staticmethod
-    def _connect_read_only(file: Path) -> apsw.Connection:
+    def _connect_read_only(file: Path, vfs: str | None) -> apsw.Connection:
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         uri = file.absolute().as_uri()
-        db = apsw.Connection(uri + "?mode=ro", flags=flags)
+        db = apsw.Connection(uri + "?mode=ro", flags=flags, vfs=vfs)
         try:
             db.execute("SELECT count(*) FROM sqlite_master").fetchall()
         except apsw.CantOpenError:
             wal = Path(f"{file}-wal")
             if wal.exists() and wal.stat().st_size:
                 raise  # immutable would silently ignore what the WAL holds
-            db = apsw.Connection(uri + "?immutable=1", flags=flags)
+            db = apsw.Connection(uri + "?immutable=1", flags=flags, vfs=vfs)
         return db
 
     def _check_version(self) -> None:
-        version = self._one("PRAGMA user_version")
-        if version and self._one("PRAGMA application_id") != APPLICATION_ID:
-            raise StoreError(f"{self.path} is a database of another program", hint="set index.path to another file")
+        try:
+            version = self._one("PRAGMA user_version")
+        except apsw.IOError:
+            # The first page is not what its checksum says. Where it names a later version, that one may have been
+            # written without checksums: it is left alone, as any newer file.
+            version = self._raw_version()
+            if not len(MIGRATIONS) < version < _PLAUSIBLE_VERSION:
+                raise
+        else:
+            if version and self._one("PRAGMA application_id") != APPLICATION_ID:
+                raise StoreError(f"{self.path} is a database of another program", hint="set index.path to another file")
         if version > len(MIGRATIONS):
             raise StoreVersionError(
                 f"the index {self.path} was written by a newer recollect"
                 f" (schema {version}, this one knows {len(MIGRATIONS)})",
                 hint="upgrade recollect, or keep a second index with index.path",
             )
+
+    def _settle_in(self) -> None:
+        """A file that was made elsewhere, by a copy or a clone, is believed only after every note was read again."""
+        place = str(self._places[0]) if self._places else ""
+        if place and not self.read_only and self._one("SELECT value FROM meta WHERE key = 'place'") != place:
+            if self._db.execute(_SCHEMA).fetchall() != _expected_schema(MIGRATIONS):  # a trigger could undo the reading
+                raise StoreDamagedError(f"the index {self.path} holds what is not ours", hint="it is made anew")
+            with self.writing():
+                self._db.execute("DELETE FROM meta WHERE key = 'analysis'")
+                self._db.execute("INSERT OR REPLACE INTO meta VALUES ('place', ?)", (place,))
+
+    def _raw_version(self) -> int:
+        """The version as it stands in the header of the file, if the file says that it is ours."""
+        with open(self.path, "rb") as file:
+            head = file.read(100)
+        return int.from_bytes(head[60:64]) if int.from_bytes(head[68:72]) == APPLICATION_ID else 0
 
     def _migrate(self) -> None:
         if self._one("PRAGMA user_version") == len(MIGRATIONS):
@@ -183,6 +240,10 @@ class SqliteStore(KinTables, HistoryTables):
                 self._db.execute(script).fetchall()
                 self._db.execute(f"PRAGMA user_version = {number}")
             self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        if version and self._vfs and self._one("PRAGMA checksum_verification") != "1":
+            # A file from before there were checksums gets them with the first migration; if not now, with the next.
+            with contextlib.suppress(apsw.BusyError, apsw.LockedError, apsw.FullError, apsw.IOError):
+                self._db.execute("VACUUM")
 
     def close(self) -> None:
         """Closes every connection once its reader is done; the WAL is folded into the file by the last one."""
@@ -192,7 +253,17 @@ class SqliteStore(KinTables, HistoryTables):
         with self._lock:
             for reader in list(self._readers):
                 reader.close()
-            self._db.close()
+            # A disk that fails now keeps the WAL from being folded in, and takes nothing that was committed.
+            with contextlib.suppress(apsw.FullError, apsw.IOError):
+                self._db.close()
+
+    def abandon(self) -> None:
+        """Closes a store whose file was swapped; a WAL of it that was left behind must not be read into the new one."""
+        self.close()
+        if self._inodes()[1:] == self._places[1:]:
+            for end in ("-wal", "-shm"):
+                with contextlib.suppress(OSError):
+                    os.unlink(self.path + end)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
@@ -225,7 +296,7 @@ class SqliteStore(KinTables, HistoryTables):
         db: apsw.Connection | None = getattr(self._local, "db", None)
         if db is None:
             with self._lock:
-                db = self._local.db = self._connect_read_only(self._file)
+                db = self._local.db = self._connect_read_only(self._file, self._vfs)
                 db.set_busy_timeout(BUSY_TIMEOUT_MS)
                 db.execute("PRAGMA cache_size = -16000")
                 self._readers.add(db)  # weakly: a thread that ends takes its connection with it
@@ -307,7 +378,7 @@ class SqliteStore(KinTables, HistoryTables):
                 self._drop_rows([r[0] for r in rows])
             for chunk in chunks:
                 self._insert(number, chunk)
-            self._changed = self._changed or bool(chunks) or bool(drop)
+            self._moved = self._moved or bool(chunks) or bool(drop)
 
     def _put_document(self, document: Document, digest: str, facts: Facts, tail: str) -> int:
         values = {
@@ -682,6 +753,8 @@ class SqliteStore(KinTables, HistoryTables):
         faults: list[str] = []
         try:
             self.check()
+            if (found := self._verdict("integrity_check")) != "ok":  # indexes and their tables agree
+                return [f"the index {self.path} is damaged: {found}"]
         except StoreDamagedError as error:
             return [str(error)]
         for sql, sentence in (
@@ -692,6 +765,22 @@ class SqliteStore(KinTables, HistoryTables):
                 "passages belong to no file",
             ),
             ("SELECT count(*) FROM vectors WHERE model NOT IN (SELECT id FROM models)", "vectors belong to no model"),
+            ("SELECT count(*) FROM pragma_foreign_key_check", "rows speak of what is gone"),
+            (
+                (
+                    "SELECT count(*) FROM chunks WHERE row NOT IN (SELECT row FROM copies)"
+                    " AND row NOT IN (SELECT row FROM unjudged)"
+                ),
+                "passages were never compared with others and do not wait for it",
+            ),
+            ("SELECT count(*) FROM traits WHERE form NOT IN (SELECT form FROM copies)", "traits are of no passage"),
+            (
+                (
+                    "SELECT count(*) FROM conflicts WHERE one NOT IN (SELECT form FROM copies)"
+                    " OR other NOT IN (SELECT form FROM copies)"
+                ),
+                "contradictions are of no passage",
+            ),
         ):
             count = self._all(sql)[0][0]
             if count:
@@ -768,9 +857,23 @@ class SqliteStore(KinTables, HistoryTables):
         )
         return [(r[0], r[1], r[2]) for r in rows]
 
+    def _verdict(self, check: str) -> str:
+        """The first thing that SQLite finds wrong, or ok; on a connection of its own, since FTS5 judges what others
+        have written by what it remembers of the table, and calls it damage.
+        """
+        if self._file is None:
+            return str(self._one(f"PRAGMA {check}(1)"))
+        with _translated(self.path):
+            db = self._connect_read_only(self._file, self._vfs)
+            try:
+                db.set_busy_timeout(BUSY_TIMEOUT_MS)
+                return str(db.execute(f"PRAGMA {check}(1)").fetchall()[0][0])
+            finally:
+                db.close()
+
     def check(self) -> None:
         """Reads the whole file and raises StoreDamagedError where it is not sound."""
-        found = self._all("PRAGMA quick_check(1)")[0][0]
+        found = self._verdict("quick_check")
         if found != "ok":
             raise StoreDamagedError(f"the index {self.path} is damaged: {found}", hint="it is made anew by itself")
         short = self._all("SELECT 1 FROM vectors v JOIN models m ON m.id = v.model WHERE length(v.vector) != 4 * m.dim")
@@ -786,6 +889,18 @@ class SqliteStore(KinTables, HistoryTables):
         """Remembers a value."""
         with self.writing():
             self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+
+@lru_cache(maxsize=1)
+def _expected_schema(migrations: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    """The schema that the migrations make."""
+    db = apsw.Connection(":memory:")
+    try:
+        for script in migrations:
+            db.execute(script).fetchall()
+        return db.execute(_SCHEMA).fetchall()
+    finally:
+        db.close()
 
 
 def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -20,6 +20,7 @@ from recollect.store.place import index_path
 from recollect.store.sqlite import SqliteStore, on_network
 from recollect.surfaces import render
 from recollect.text.chunk import Passage
+from recollect.text.words import index_terms
 
 Verdict = Literal["ok", "warn", "fail"]
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -127,9 +128,14 @@ def _index(memory: Memory, *, there: bool, deep: bool) -> Iterator[Check]:
 
 
 def _altered(store: SqliteStore) -> Iterator[str]:
-    """Passages whose text is not what its hash says."""
+    """Passages whose text is not what its hash says, or whose keywords are not those of their text."""
     for path in store.documents():
-        for c in store.chunks_of(path):
+        chunks = store.chunks_of(path)
+        terms = store.chunk_terms([c.row for c in chunks])
+        for c in chunks:
+            found = terms.get(c.row)  # none at all is seen by the audit
+            if found and (found.body, found.exact) != index_terms(c.text):
+                yield f"keywords of {path} are not those of its text"
             if Passage(c.start_line, c.end_line, c.heading, c.text).content_hash != c.content_hash:
                 yield f"a passage of {path} is damaged"
 

@@ -60,8 +60,10 @@ def consolidate(
                 until = min(until, deadline)
             # Looked up inside the transaction: another process may have judged some, or dropped their notes.
             for row in store.unjudged(_BATCH):
-                compared += _settle(store, store.chunks([row])[row], model)
-                judged += 1
+                chunk = store.chunks([row]).get(row)
+                if chunk is not None:
+                    compared += _settle(store, chunk, model)
+                    judged += 1
                 if time.monotonic() >= until:
                     break
         progress("likeness", judged, judged + len(store.unjudged(_BATCH)))

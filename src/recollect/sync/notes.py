@@ -70,31 +70,39 @@ class Notes:
 
         `compose` is called under the lock, may be called again when others write meanwhile, and may say None.
         """
-        with _explained(location):
-            with self.writing():
-                written = self._add(location, compose, start)
-            if written is not None:
-                # After the lock: writers that wait for the disk at the same time wait once, not one after another.
+        with _explained(location), self.writing():
+            written = self._add(location, compose, start)
+        if written is not None:
+            # After the lock: writers that wait for the disk at the same time wait once, not one after another.
+            try:
                 _sync_file(location)
-            return written
+            except OSError as error:
+                message = f"{location} has the text, but the disk did not confirm it: {error.strerror or error}"
+                raise WorkspaceError(message, hint="check the disk, then run it again: twice is once") from error
+        return written
 
     def _add(self, location: str, compose: Callable[[str], Insertion | None], start: str) -> Written | None:
         created = False
         for _ in range(_TRIES):
-            if not os.path.exists(location):
-                created = True
-                _create(location, start, compose)
-            data = _bytes(location) if os.path.exists(location) else start.encode()
-            text = _text(data, location)
-            found = compose(text)
-            if found is None:
-                return None
-            new = text[: found.offset] + found.text + text[found.offset :]
-            if found.offset < len(text) or len(found.text) > _ONE_WRITE:
-                if _swap(location, data, _encoded(new, data)):
-                    return Written(found.start_line, found.end_line, new, created)
-            elif written := _append(location, data, found):
-                return Written(*written, created)
+            try:
+                if not os.path.exists(location):
+                    created = True
+                    _create(location, start, compose)
+                data = _bytes(location) if os.path.exists(location) else start.encode()
+                text = _text(data, location)
+                found = compose(text)
+                if found is None:
+                    return None
+                new = text[: found.offset] + found.text + text[found.offset :]
+                if found.offset < len(text) or len(found.text) > _ONE_WRITE:
+                    if _swap(location, data, _encoded(new, data)):
+                        return Written(found.start_line, found.end_line, new, created)
+                elif written := _append(location, data, found):
+                    return Written(*written, created)
+            except OSError:
+                if created:
+                    _take_back(location, start)
+                raise
         raise StoreBusyError(f"{location} keeps changing", hint="try again when the other program is done")
 
     def change(self, location: str, edit: Callable[[str], str], *, keep: Callable[[bytes], None]) -> bool:
@@ -162,6 +170,13 @@ def _create(location: str, start: str, compose: Callable[[str], Insertion | None
         handle = os.open(location, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         with os.fdopen(handle, "wb") as file:
             file.write(start.encode("utf-8"))
+
+
+def _take_back(location: str, start: str) -> None:
+    """Removes a new note that got no further than its first lines."""
+    with contextlib.suppress(OSError):
+        if start.encode("utf-8").startswith(_bytes(location)):
+            os.unlink(location)
 
 
 def _append(location: str, data: bytes, found: Insertion) -> tuple[int, int, str] | None:

@@ -109,7 +109,10 @@ def spans_in(text: str, now: dt.datetime) -> tuple[Span, ...]:
     found: list[tuple[int, int, Span]] = []
     for pattern, read in _READERS:
         for match in pattern.finditer(text):
-            span = read(match, today)
+            try:
+                span = read(match, today)
+            except OverflowError:  # a day before or after all days that there are
+                continue
             if span and not any(a < match.end() and match.start() < b for a, b, _ in found):
                 found.append((match.start(), match.end(), span))
     return tuple(span for _, _, span in sorted(found, key=lambda f: f[0]))

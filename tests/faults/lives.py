@@ -1,0 +1,376 @@
+"""A program that lives many short lives: each does its work in a process of its own and is killed at a random moment.
+
+`python -m tests.faults.lives FOLDER ACT KILLS SEED` prints one JSON object: how many were killed, how many died in the
+middle of their work, and every promise that was found broken afterwards. Lives are forked, so that a hundred of them
+take seconds; the parent itself never opens an index.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from recollect import Memory
+from recollect.embed.generations import pinned
+from recollect.store.pages import checking_vfs
+from recollect.store.schema import APPLICATION_ID, MIGRATIONS
+from recollect.store.sqlite import SqliteStore
+from recollect.surfaces.doctor import _altered
+from recollect.sync.consolidate import consolidate
+from recollect.types import Filters
+from tests.faults.test_kill_index import content
+
+NOTES = 40
+Say = Callable[[str], None]
+
+
+def make_notes(root: Path, *, notes: int = NOTES) -> None:
+    """Notes with copies, contradictions, links and words of their own."""
+    chance = random.Random(7)  # noqa: S311 - the same notes in every run
+    words = [f"word{n}" for n in range(300)]
+    (root / "memory").mkdir(parents=True, exist_ok=True)
+    for n in range(notes):
+        parts = [
+            f"## Topic {k}\n\n{' '.join(chance.choices(words, k=40))}. See [[note-{n // 2}]].\n\n" for k in range(3)
+        ]
+        (root / f"memory/note-{n}.md").write_text(f"# Note {n}\n\n" + "".join(parts))
+        said = f"The staging port of the billing service is {8000 + n % 5}.\n"
+        (root / f"memory/port-{n}.md").write_text(said)
+
+
+def letters(number: int) -> str:
+    """A word of letters alone, which the index keeps whole."""
+    return "".join("abcdefghij"[int(d)] for d in str(number))
+
+
+def older(file: Path, *, version: int = 1) -> None:
+    """Turns an index into one of an older schema that holds the same."""
+    new = file.with_suffix(".new")
+    db = apsw.Connection(str(new))
+    db.execute("PRAGMA page_size = 8192")
+    for script in MIGRATIONS[:version]:
+        db.execute(script).fetchall()
+    db.execute(f"PRAGMA user_version = {version}; PRAGMA application_id = {APPLICATION_ID}").fetchall()
+    db.execute("ATTACH ? AS now", (str(file),))
+    for table in ("documents", "chunks", "models", "vectors"):
+        columns = ", ".join(r[0] for r in db.execute(f"SELECT name FROM main.pragma_table_info('{table}')")
+                            if not (table == "vectors" and r[0] == "row"))  # fmt: skip
+        db.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM now.{table}")
+    db.execute("INSERT INTO main.terms (rowid, head, body, exact) SELECT rowid, head, body, exact FROM now.terms")
+    db.close()
+    for end in ("", "-wal", "-shm"):
+        Path(f"{file}{end}").unlink(missing_ok=True)
+    new.rename(file)
+
+
+def faults(root: Path, *, model: str = "none") -> list[str]:
+    """What is wrong with an index: damage, or parts that do not agree."""
+    with Memory.open(root, embed__model=model) as memory:
+        found = [n.code for n in memory.notices if n.code.startswith("index_")]
+        with memory.store.writing():
+            found += [r[0] for r in memory.store._db.execute("PRAGMA integrity_check") if r[0] != "ok"]
+        return [*found, *memory.store.audit(), *_altered(memory.store)]
+
+
+@dataclass
+class Act:
+    """What a life does, over and over, saying what is done; and what must hold after it was killed."""
+
+    root: Path
+    life: int = 0
+    said: list[str] = field(default_factory=list)
+
+    def prepare(self) -> None:
+        """Once, before the first life."""
+        make_notes(self.root)
+        with Memory.open(self.root, embed__model="hashed") as memory:
+            memory.sync()
+
+    def begin(self) -> None:
+        """Before each life, by the parent."""
+
+    def live(self, say: Say) -> None:
+        raise NotImplementedError
+
+    def broken(self) -> list[str]:
+        """Promises that do not hold after a kill."""
+        return faults(self.root)
+
+    def end(self) -> list[str]:
+        """Promises that do not hold after all of it."""
+        return []
+
+
+class Index(Act):
+    def live(self, say: Say) -> None:
+        chance = random.Random(self.life)  # noqa: S311 - the same changes in every run
+        with Memory.open(self.root, embed__model="hashed") as memory:
+            while True:
+                for n in chance.sample(range(NOTES), 5):
+                    place = self.root / f"memory/note-{n}.md"
+                    place.write_text(f"# Note {n}\n\nrevision {chance.random()}\n\n" + place.read_text()[-800:])
+                gone = self.root / f"memory/note-{chance.randrange(NOTES)}.md"
+                kept = gone.read_bytes()
+                gone.unlink()
+                memory.sync(force=chance.random() < 0.3)
+                gone.write_bytes(kept)
+                memory.sync()
+                say("synced")
+
+    def broken(self) -> list[str]:
+        for n in range(NOTES):
+            place = self.root / f"memory/note-{n}.md"
+            if not place.exists() or not place.read_text().startswith("#"):
+                place.write_text(f"# Note {n}\n\nback again\n")
+        with Memory.open(self.root, embed__model="hashed") as memory:
+            lost = [d for d in memory.store.documents() if not memory.store.chunks_of(d)]
+        return [*faults(self.root), *lost]
+
+    def end(self) -> list[str]:
+        with Memory.open(self.root, embed__model="hashed") as memory:
+            memory.sync()
+        never_killed = self.root.parent / "never-killed.sqlite"
+        with Memory.open(self.root, embed__model="hashed", index__path=str(never_killed)) as memory:
+            memory.sync()
+        one, other = content(self.root / ".recollect/index.sqlite"), content(never_killed)
+        one["vectors"] = [v for v in one["vectors"] if v in other["vectors"]]  # those of text that is gone are a cache
+        return [name for name in one if one[name] != other[name]]
+
+
+class Reembed(Act):
+    SIZES = ("hashed@256", "hashed@512")
+
+    def live(self, say: Say) -> None:
+        n = self.life
+        while True:
+            model = self.SIZES[n % 2]
+            with Memory.open(self.root, embed__model=model) as memory:
+                if memory.sync().pending == 0:
+                    say(model)
+                memory.prune()
+            n += 1
+
+    def broken(self) -> list[str]:
+        with Memory.open(self.root, embed__model="none") as memory:
+            have, all_of_them = memory.store.coverage(pinned(memory.store))
+            found = memory.search("staging port of the billing service")
+        half = [] if have == all_of_them else [f"the model that answers has {have} of {all_of_them}"]
+        return [*faults(self.root), *half, *([] if found.hits else ["an empty answer"])]
+
+
+class Remember(Act):
+    def live(self, say: Say) -> None:
+        chance = random.Random(self.life)  # noqa: S311
+        with Memory.open(self.root, embed__model="none") as memory:
+            for n in range(10_000):
+                word = letters(self.life * 10_000 + n)
+                shape: dict[str, Any] = chance.choice([{}, {"file": "memory/note-1.md", "heading": "Topic 1"}])
+                text = f"Entry is called {word}q. " + "It goes on. " * chance.choice([1, 300]) + f"End {word}z."
+                done = memory.remember(text, **shape, force=True)
+                say(f"{word} {done.path}")
+
+    def broken(self) -> list[str]:
+        text = "\n".join(p.read_text() for p in sorted(self.root.glob("memory/*.md")))
+        begun, ended = (re.findall(p, text) for p in (r"is called (\w+)q\.", r"End (\w+)z\."))
+        told = {line.split()[0] for line in self.said}
+        out = [f"{w} was reported and is gone" for w in told - set(ended)]
+        out += [f"{w} stands there in part" for w in set(begun) ^ set(ended)]
+        out += [f"{p.name} is left" for p in self.root.glob("memory/.*") if time.time() - p.stat().st_mtime > 60]
+        with Memory.open(self.root, embed__model="none") as memory:
+            memory.sync()
+            last = self.said[-1].split()[0] if self.said else ""
+            if last and f"{last}z" not in "".join(h.chunk.text for h in memory.search(f"{last}z", sync=False).hits):
+                out.append(f"{last} is not found")
+        return [*out, *faults(self.root)]
+
+
+class Forget(Act):
+    def begin(self) -> None:
+        lines = [f"- Fact {n} has the codeword{letters(n)}q and is whole{letters(n)}z." for n in self.own()]
+        (self.root / f"memory/life-{self.life}.md").write_text("# Life\n\nkept text\n\n" + "\n".join(lines) + "\n")
+
+    def own(self) -> range:
+        return range(self.life * 30, self.life * 30 + 30)
+
+    def live(self, say: Say) -> None:
+        with Memory.open(self.root, embed__model="none") as memory:
+            memory.sync()
+            for n in self.own():
+                word = f"codeword{letters(n)}q"
+                receipt = memory.forget(query=word, yes=True, from_files=n % 2 == 0, backup=False)
+                if not receipt.proved:
+                    say(f"! {word}: {receipt.still_found} {receipt.lingering}")
+                say(word)
+
+    def broken(self) -> list[str]:
+        out = [line for line in self.said if line.startswith("!")]
+        text = (self.root / f"memory/life-{self.life}.md").read_text()
+        if re.findall(r"codeword(\w+)q", text) != re.findall(r"whole(\w+)z", text) or text.count("kept text") != 1:
+            out.append("a line stands there in part")
+        told = {line for line in self.said if not line.startswith("!")}
+        with Memory.open(self.root, embed__model="none") as memory:
+            memory.sync()
+            for n in self.own():
+                word = f"codeword{letters(n)}q"
+                there = any(word in h.chunk.text for h in memory.search(word, sync=False, min_score=0.0).hits)
+                if there and word in told:
+                    out.append(f"{word} is back")
+            left = {f"codeword{letters(n)}q" for n in self.own()} - told
+            found = {w for w in left if memory.store.says(w)}
+            if len(left - found) > 1:  # the one under way may be gone without a receipt
+                out.append(f"{left - found} are gone, and nobody was told")
+        return [*out, *faults(self.root)]
+
+
+class Consolidate(Act):
+    def live(self, say: Say) -> None:
+        with Memory.open(self.root, embed__model="none") as memory:
+            while True:
+                memory.store.judge_anew()
+                consolidate(memory.store)
+                say("judged")
+
+    def end(self) -> list[str]:
+        with Memory.open(self.root, embed__model="none") as memory:
+            store = memory.store
+            consolidate(store)
+            chunks = [c for path in store.documents() for c in store.chunks_of(path)]
+            killed = store.relations(chunks, Filters())
+            store.judge_anew()
+            consolidate(store)
+            whole = store.relations(chunks, Filters())
+        copies, conflicts = (sum(bool(getattr(r, name)) for r in whole.values()) for name in ("copy", "conflicts_with"))
+        out = [] if killed == whole else ["what passages are to each other is not what it would be without kills"]
+        return [*out, *([] if copies and conflicts else [f"{copies} copies and {conflicts} contradictions"])]
+
+
+class Migrate(Act):
+    def prepare(self) -> None:
+        super().prepare()
+        place = self.root / ".recollect/index.sqlite"
+        for version in (1, 3, 5):
+            then = self.root.parent / f"then-{version}.sqlite"
+            shutil.copy(place, then)
+            older(then, version=version)
+        self.root.parent.joinpath("now.json").write_text(json.dumps(self.held()))
+
+    def held(self) -> dict[str, Any]:
+        store = SqliteStore(self.root / ".recollect/index.sqlite")
+        try:
+            return {
+                "version": store._all("PRAGMA user_version")[0][0],
+                "chunks": sorted(store._all("SELECT id, text FROM chunks"), key=repr),
+                "vectors": [
+                    [k, v.hex()] for k, v in sorted(store._all("SELECT content_hash, vector FROM vectors"), key=repr)
+                ],
+            }
+        finally:
+            store.close()
+
+    def begin(self) -> None:
+        folder = self.root / ".recollect"
+        for old in folder.glob("index.sqlite*"):
+            old.unlink()
+        shutil.copy(self.root.parent / f"then-{(1, 3, 5)[self.life % 3]}.sqlite", folder / "index.sqlite")
+
+    def live(self, say: Say) -> None:
+        SqliteStore(self.root / ".recollect/index.sqlite").close()
+        say("migrated")
+
+    def broken(self) -> list[str]:
+        held = json.loads(json.dumps(self.held()))
+        wanted = json.loads((self.root.parent / "now.json").read_text())
+        return [*(f"{k} differ" for k in wanted if held[k] != wanted[k]), *faults(self.root, model="hashed")]
+
+
+ACTS: dict[str, type[Act]] = {
+    "index": Index, "reembed": Reembed, "remember": Remember, "forget": Forget, "consolidate": Consolidate,
+    "migrate": Migrate,
+}  # fmt: skip
+
+
+def forked(work: Callable[[Say], None]) -> tuple[int, int]:
+    """A child that does the work: its number, and where its lines can be read."""
+    out, into = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(into)
+        return child, out
+    os.close(out)
+    code = 1
+    try:
+        work(lambda line: (os.write(into, f"{line}\n".encode()), None)[1])
+        code = 0
+    except BaseException:  # noqa: BLE001 - a child must never run on into what the parent does
+        os.write(into, f"! {traceback.format_exc()[-600:]!r}\n".encode())
+    finally:
+        os._exit(code)
+
+
+def lines(handle: int) -> Iterator[str]:
+    """Whole lines until the other side is closed."""
+    with os.fdopen(handle, "rb") as file:
+        for line in file.read().splitlines(keepends=True):
+            if line.endswith(b"\n"):
+                yield line.decode().rstrip("\n")
+
+
+def asked(question: Callable[[], list[str]]) -> list[str]:
+    """The answer of a child, so that the parent opens nothing."""
+
+    def work(say: Say) -> None:
+        for line in question():
+            say(line)
+
+    child, out = forked(work)
+    answer = list(lines(out))
+    os.waitpid(child, 0)
+    return answer
+
+
+def main(folder: Path, name: str, kills: int, seed: int) -> dict[str, Any]:
+    """So many lives, each killed."""
+    chance = random.Random(seed)  # noqa: S311 - a failure can be run again
+    checking_vfs()
+    act = ACTS[name](folder / "workspace")
+    act.root.mkdir(parents=True)
+
+    def prepare() -> list[str]:
+        act.prepare()
+        return []
+
+    broken = asked(prepare)
+    span = 0.05
+    in_the_middle = 0
+    for life in range(kills):
+        act.life, act.said = life, []
+        act.begin()
+        child, out = forked(act.live)
+        time.sleep(chance.random() * span)
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        act.said = list(lines(out))
+        in_the_middle += os.WIFSIGNALED(status)
+        # The moment is drawn from a span that is about two pieces of work long, however fast this machine is.
+        span = min(1.0, max(0.005, span * (1.2 if len(act.said) < 2 and not os.WIFEXITED(status) else 0.8)))
+        broken += [f"life {life}: {line}" for line in act.said if line.startswith("! ")]
+        broken += [f"life {life}: {line}" for line in asked(act.broken)]
+    broken += asked(act.end)
+    return {"act": name, "lives": kills, "killed": in_the_middle, "broken": broken}
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))))  # noqa: T201

@@ -1,0 +1,295 @@
+"""What takes text or values from outside, each as one call that must not crash, hang or confuse SQL."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import tomlkit
+
+from recollect import settings as settings_
+from recollect.embed.hashed import HashedEmbedder
+from recollect.errors import RecollectError, SettingsError
+from recollect.memory import Memory
+from recollect.search import spec
+from recollect.search.evidence import ask
+from recollect.settings import Settings
+from recollect.sources.sessions import _parsed
+from recollect.store.sqlite import SqliteStore, path_matcher
+from recollect.surfaces.calls import CALLS, ArgumentError
+from recollect.sync.engine import chunks_of, facts_of
+from recollect.text import alike, dates, entry, json5, links
+from recollect.text.chunk import ChunkSize
+from recollect.text.fence import boundary, label, neutral
+from recollect.text.forgotten import Forgotten, tombstones, units
+from recollect.text.intent import asks_for_now
+from recollect.text.markdown import list_items, parse, split_lines
+from recollect.text.redact import Redactor
+from recollect.text.snippet import snippet
+from recollect.text.transcript import Listener, of_agent, of_user, readable
+from recollect.text.words import clean, count_tokens, index_terms, places, query_terms
+from recollect.types import Document, Filters
+
+PIECES = (
+    " ", "  ", "\n", "\n\n", "\r\n", "\t", "\0", "\ufeff", "\u2028", "\u202e", "\u200d", "\x85", "\x1b[2J", "\ud800",
+    '"', '""', "'", "*", "^", "(", ")", "{", "}", "[", "]", "+", "-", ":", ".", ",", "|", "\\", "/", "//", "/*", "*/",
+    "AND", "OR", "NOT", "NEAR(", "NEAR/3", "head:", "{head body} :", "body : ", "exact", "terms MATCH", "; DROP TABLE",
+    "#", "## ", "- ", "1. ", "> ", "```", "~~~", "---", "===", "| a | b |", "[[", "]]", "[a](b.md#c)", "![", "<!--",
+    "-->", "<private>", "</private>", "<memory", "<|im_start|>", "---\ntitle: x\n---\n", "supersedes: [a, b]", "a.md",
+    "true", "null", "NaN", "Infinity", "-0", "1e999", "0x", "9" * 30, "\\u00", "\\x", "2026-02-30", "2026-W99",
+    "last week", "in 999999999 days", "yesterday", "next monday", "Q5 2026", "31.02.", "0000-00-00", "T25:61", "vor 3",
+    "sk-" + "a" * 40, "AKIA" + "A" * 16, "password=", "Bearer ", "-----BEGIN PRIVATE KEY-----", "token: ", "://u:p@h",
+    "GitHub备份脚本", "日本語のテキスト", "안녕하세요", "ภาษาไทย", "العربية", "Straße", "naïve", "é", "ﬁ", "İ", "ß",
+    "👩‍👩‍👧",
+    "e\u0301" * 5, "word", "CamelCaseName", "snake_case_name", "a" * 300, "v1.2.3", "error[E0308]", "C++", "@user", "$",
+    "decay(half_life_days=30)", "weighted(vector=0.7", "mmr(", "rrf()", "lambda: 0", "__import__('os')",
+)  # fmt: skip
+NOW = dt.datetime(2026, 11, 15, 12)  # noqa: DTZ001 - a day of this place
+EDGES = (NOW, dt.datetime.min, dt.datetime.max)  # noqa: DTZ901
+
+
+def text(chance: Random, most: int = 12) -> str:
+    """A hostile text: pieces that mean something to some parser, and characters from anywhere."""
+    parts: list[str] = []
+    for _ in range(chance.randrange(most + 1)):
+        kind = chance.random()
+        if kind < 0.8:
+            parts.append(chance.choice(PIECES))
+        elif kind < 0.9:
+            parts.append(chr(chance.randrange(0x250)))
+        else:
+            parts.append(chr(chance.randrange(0x110000)))
+        if chance.random() < 0.05:
+            parts.append(parts[-1] * chance.randrange(200))
+    return "".join(parts)
+
+
+def value(chance: Random, depth: int = 3) -> Any:
+    """A JSON value with the keys that our formats know."""
+    kind = chance.randrange(9 if depth else 6)
+    if kind == 0:
+        return chance.choice([None, True, False])
+    if kind == 1:
+        return chance.choice([0, -1, 1, 7, 2**70, -(2**63), 0.5, float("inf"), float("nan"), 1e308])
+    if kind < 6:
+        return text(chance, 4)
+    if kind == 6:
+        return [value(chance, depth - 1) for _ in range(chance.randrange(4))]
+    return {chance.choice(KEYS): value(chance, depth - 1) for _ in range(chance.randrange(6))}
+
+
+KEYS = (
+    "type", "message", "role", "content", "text", "payload", "timestamp", "cwd", "summary", "id", "uuid", "$set",
+    "$rewindTo", "messages", "projectHash", "customTitle", "isMeta", "isSidechain", "kind", "input", "output", "parts",
+    "tool_use",
+    "query", "reference", "limit", "since", "until", "path", "source", "origin", "profile", "fusion", "stages", "pool",
+    "min_score", "explain", "budget_tokens", "from_line", "lines", "",
+)  # fmt: skip
+KINDS = (
+    "user",
+    "assistant",
+    "message",
+    "session",
+    "compaction",
+    "summary",
+    "gemini",
+    "response_item",
+    "event_msg",
+    "human",
+)
+
+
+@cache
+def memory() -> Memory:
+    """A small memory without a file, with its notes in a folder of its own."""
+    root = Path(tempfile.mkdtemp(prefix="recollect-fuzz-"))
+    (root / "memory").mkdir()
+    for n in range(20):
+        (root / f"memory/2026-02-{n + 1:02}.md").write_text(f"# Day {n}\n\nThe port is {n}. [[a]] word CamelCaseName\n")
+    made = Memory(root, Settings(), SqliteStore(None), embedder=HashedEmbedder(), env={})
+    made.sync()
+    return made
+
+
+def words(s: str) -> None:
+    store = memory().store
+    s = clean(s)
+    asked = ask(s, store.term_counts)
+    for match in (asked.match, asked.match_all):
+        store.lexical(match, 5, Filters())
+    body, exact = index_terms(s)
+    assert "\0" not in body + exact
+    for a, b in places(s):
+        assert 0 <= a < b <= len(s)
+    count_tokens(s), query_terms(s), asks_for_now(s), snippet(s, s[:50])
+
+
+def stored(s: str) -> None:
+    """Whatever a note says can be stored, found by its own words and taken out again."""
+    store = memory().store
+    parsed = parse(clean(s))
+    document = Document("memory/fuzz.md", "memory", 1, 1, "")
+    facts = facts_of(document, parsed)
+    with store.writing():
+        store.put(document, "d", facts, chunks_of(document, parsed, facts, ChunkSize(40, 8)))
+        store.put_edges(document.path, links.edges_of(document.path, parsed))
+        store.drop([document.path])
+
+
+def markdown(s: str) -> None:
+    parsed = parse(clean(s))
+    lines = split_lines(clean(s))
+    for block in parsed.blocks:
+        assert 1 <= block.start_line <= block.end_line <= max(1, len(lines))
+        list_items(parsed.lines, block) if block.kind == "list" else None
+    links.edges_of("memory/a.md", parsed), links.place_of(s[:200]), links.link_key(s[:200])
+    neutral(s), label(s), boundary([s])
+
+
+def entries(s: str) -> None:
+    half = len(s) // 2
+    note, said = s[:half], entry.tidy(s[half:])
+    if said:
+        made = entry.insertion(note, said, heading=s[:10].strip())
+        new = note[: made.offset] + made.text + note[made.offset :]
+        assert len(new) >= len(note)
+        assert 1 <= made.start_line <= made.end_line
+    stones = tuple(tombstones(s[half:], "a.md"))
+    less, _ = Forgotten(stones).without(s, "a.md")
+    assert len(split_lines(less)) == len(split_lines(s)), "lines stay where they are"
+    list(units(s)), entry.cut(s, 1, 1)
+    alike.judge(alike.read(s[:half]), alike.read(s[half:]))
+
+
+def transcript(v: Any) -> None:
+    listener = Listener()
+    for n in range(3):
+        listener.hear({**v, "type": KINDS[n]} if isinstance(v, dict) else v, n + 1)
+        listener.hear({"type": KINDS[-n], "message": v, "payload": v}, n + 1)
+    listener.hear_whole(v, json.dumps(v))
+    assert all(isinstance(t.text, str) for t in listener.turns)
+    readable(listener.turns)
+
+
+def wrapped(s: str) -> None:
+    of_user(s), of_agent(s), _parsed(s.encode("utf-8", "replace"))
+
+
+REDACT = Redactor()
+
+
+def redact(s: str) -> None:
+    once = REDACT(s)
+    assert once.text.count("\n") == s.count("\n")
+    assert REDACT(once.text).text == once.text
+
+
+def jsons(s: str) -> None:
+    for whole in (s, "{" + s + "}", '{"a": "' + s, "[" * 50 + s):
+        try:
+            json5.tree(whole)
+        except ValueError:
+            continue
+        try:
+            assert json5.loads(json5.with_member(whole, ["a", "b"], 1))["a"]["b"] == 1
+            json5.without_member(whole, ["a"])
+        except (ValueError, TypeError, KeyError):
+            pass
+
+
+def setting(s: str, key: str) -> None:
+    root = memory().root
+    place = root / settings_.WORKSPACE_FILE
+    for raw in (s, f"{key} = {s}", f'"{key}" = {json.dumps(s)}', tomlkit.dumps({key: s.replace(chr(0), "")[:50]})):
+        place.write_bytes(raw.encode("utf-8", "replace"))
+        try:
+            settings_.load(root, env={"HOME": str(root), "XDG_CONFIG_HOME": str(root)})
+        except SettingsError as error:
+            assert str(error)  # noqa: PT017 - most are taken
+    place.unlink()
+    with contextlib.suppress(SettingsError):
+        settings_.load(root, env={"XDG_CONFIG_HOME": str(root), settings_.env_name(key): s}, flags={key: s})
+
+
+def days(s: str) -> None:
+    for now in EDGES:
+        dates.parse_day(s, now), dates.parse_day(s, now, end=True)
+        for span in dates.spans_in(s, now):
+            assert span.start <= span.end
+    dates.date_of_path(s), dates.date_of_value(s)
+
+
+def arguments(name: str, v: Any) -> None:
+    call = CALLS[name]
+    given: Mapping[str, Any] = v if isinstance(v, dict) else {"query": v, "reference": v}
+    known = {p.name for p in call.params}
+    try:
+        call.arguments(given)
+    except ArgumentError as error:
+        assert error.hint  # noqa: PT017 - some are taken
+    given = {k: one for k, one in given.items() if k in known}
+    try:
+        checked = call.arguments({"query": "port", "reference": "memory/2026-02-01.md", **given} if known else {})
+        answer = call.run(memory(), {k: one for k, one in checked.items() if k in known})
+        json.dumps(answer)
+        call.text(answer)
+    except RecollectError:
+        pass
+    with contextlib.suppress(ArgumentError):
+        call.parsed({str(k): [str(one)] for k, one in given.items()})
+
+
+def globs(s: str) -> None:
+    path_matcher(s)("memory/2026-02-01.md"), path_matcher(s)("a" * 200)
+
+
+def stages(s: str) -> None:
+    for read in (spec.fusion, lambda t: spec.stages([t])):
+        try:
+            read(s)
+        except RecollectError:
+            continue
+
+
+def searching(s: str) -> None:
+    found = memory().search(s, sync=False, now=NOW)
+    assert found.query.text == clean(s)[:20_000]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is called with hostile input, and how much of the campaign is its share."""
+
+    make: Callable[[Random], tuple[Any, ...]]
+    call: Callable[..., None]
+    share: float = 1.0
+
+
+def _texts(chance: Random) -> tuple[Any, ...]:
+    return (text(chance, chance.choice([3, 12, 40])),)
+
+
+TARGETS: dict[str, Target] = {
+    "query builder": Target(_texts, words, 0.7),
+    "whole search": Target(_texts, searching, 0.04),
+    "storing": Target(_texts, stored, 0.2),
+    "markdown": Target(_texts, markdown, 1.5),
+    "entries and forgetting": Target(_texts, entries, 0.5),
+    "transcript records": Target(lambda c: (value(c),), transcript, 1.5),
+    "transcript turns": Target(_texts, wrapped, 1.5),
+    "redaction": Target(_texts, redact, 1.0),
+    "json5": Target(lambda c: (text(c),), jsons, 1.0),
+    "settings": Target(lambda c: (text(c, 6), c.choice(sorted(settings_._known()))), setting, 0.06),
+    "dates": Target(_texts, days, 0.5),
+    "arguments of calls": Target(lambda c: (c.choice(sorted(CALLS)), value(c, 2)), arguments, 0.1),
+    "path filters": Target(lambda c: (text(c, 30),), globs, 1.0),
+    "stages": Target(lambda c: (text(c, 6),), stages, 1.0),
+}

@@ -1,0 +1,76 @@
+"""Hostile input at every door: no crash, no hang, no SQL error. What was found stays here as an example."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.fuzz.targets import TARGETS, memory
+
+LONG = int(os.environ.get("FUZZ_INPUTS", "1000000"))  # over all targets
+HANG_S = 1.0
+_SHARES = sum(t.share for t in TARGETS.values())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    memory().close()
+    memory.cache_clear()
+
+
+def feed(name: str, *values: Any) -> None:
+    """One input; what it took is counted in the time of this thread, which a busy machine does not change."""
+    begun = time.thread_time()
+    TARGETS[name].call(*values)
+    took = time.thread_time() - begun
+    assert took < HANG_S, f"{took:.1f} s"
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_made_of_hostile_pieces(name: str) -> None:
+    chance = Random(name)  # noqa: S311 - the same inputs in every run
+    for _ in range(max(30, int(250 * TARGETS[name].share))):
+        feed(name, *TARGETS[name].make(chance))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=10,
+)
+OF_TEXT = sorted(set(TARGETS) - {"transcript records", "settings", "arguments of calls"})
+
+
+@given(name=st.sampled_from(OF_TEXT), text=st.text(st.characters(codec=None, exclude_categories=())))
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+def test_any_text(name: str, text: str) -> None:
+    feed(name, text)
+
+
+@given(name=st.sampled_from(["search", "get", "why", "status"]), given=JSON)
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+def test_any_value(name: str, given: Any) -> None:
+    feed("transcript records", given)
+    feed("arguments of calls", name, given)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_million_inputs(name: str) -> None:
+    seed = os.environ.get("FUZZ_SEED", "1")
+    chance = Random(f"{name} {seed}")  # noqa: S311 - a finding can be made again
+    for _ in range(int(LONG * TARGETS[name].share / _SHARES) + 1):
+        values = TARGETS[name].make(chance)
+        try:
+            feed(name, *values)
+        except Exception as error:
+            raise AssertionError(f"{name} with {values!r}") from error

@@ -1,0 +1,136 @@
+"""What SECURITY.md claims is held by tests that exist; those that no room has are here."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from recollect import Memory
+from recollect.errors import StoreError
+from recollect.store.pages import checking_vfs
+from recollect.sync.consolidate import replaces
+from tests.conftest import Write
+from tests.search.made import chunk
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_every_test_that_is_named_exists() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "SECURITY.md").read_text(encoding="utf-8")))
+    known = {
+        n for p in (ROOT / "tests").rglob("test_*.py") for n in re.findall(r"^def (test_\w+)", p.read_text(), re.M)
+    }
+    assert len(named) > 40
+    assert named - known == set()
+
+
+def test_every_claim_names_a_test() -> None:
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    claims = [c for part in text.split("\n## ")[2:] for c in re.split(r"\n(?=- )", part)[1:]]
+    silent = [c for c in claims if "`test_" not in c and "does not defend" not in c]
+    assert len(claims) > 25
+    assert silent == []
+
+
+@pytest.mark.parametrize("name", ["", "index.sqlite", "index.lock", "forgotten.new", ".gitignore", "backup"])
+def test_a_link_in_the_folder_of_the_index_is_refused(root: Path, tmp_path: Path, name: str) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    folder = root / ".recollect"
+    if name:
+        folder.mkdir()
+        (folder / name).symlink_to(precious)
+    else:
+        folder.symlink_to(tmp_path)
+    with pytest.raises(StoreError, match="is a link") as caught:
+        Memory.open(root, embed__model="none")
+    assert "index.path" in caught.value.hint
+    assert precious.read_text() == "mine"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["precious", "workspace"]
+
+
+def planted(root: Path, script: str) -> None:
+    """An index as a repository could bring it: changed by somebody else, and copied to its place."""
+    with Memory.open(root, embed__model="none") as memory:
+        memory.sync()
+    file = root / ".recollect/index.sqlite"
+    db = apsw.Connection(str(file), vfs=checking_vfs())
+    db.execute(script)
+    db.close()
+    shutil.copy(file, root / "copy")
+    file.unlink()
+    os.replace(root / "copy", file)
+
+
+def test_what_was_planted_in_an_index_that_was_copied_is_not_shown(root: Path, write: Write) -> None:
+    write("memory/a.md", "The staging port is 8080.")
+    planted(root, "UPDATE chunks SET text = 'The staging port is evil.'; UPDATE terms SET body = 'staging port evil'")
+    with Memory.open(root, embed__model="none") as memory:
+        found = memory.search("staging port")
+        assert [h.chunk.text for h in found.hits] == ["The staging port is 8080."]
+        assert not memory.search("evil").hits
+        assert memory.store.audit() == []
+    with Memory.open(root, embed__model="none") as memory:
+        assert memory.sync().unchanged == 1, "once is enough"
+
+
+def test_an_index_with_a_trigger_of_somebody_else_is_set_aside(root: Path, write: Write) -> None:
+    write("memory/a.md", "The staging port is 8080.")
+    planted(
+        root,
+        "CREATE TRIGGER evil AFTER INSERT ON chunks BEGIN UPDATE chunks SET text = 'evil' WHERE row = NEW.row; END",
+    )
+    with Memory.open(root, embed__model="none") as memory:
+        found = memory.search("staging port")
+    assert [n.code for n in found.notices] == ["index_rebuilt"]
+    assert [h.chunk.text for h in found.hits] == ["The staging port is 8080."]
+
+
+def test_everything_beside_the_index_is_its_owners_alone(root: Path, write: Write) -> None:
+    before = os.umask(0)
+    try:
+        with Memory.open(root, embed__model="hashed") as memory:
+            memory.remember("The codeword is zanzibar, as everybody knows.", file="memory/a.md")
+            memory.sync()
+            memory.forget(query="zanzibar", yes=True, from_files=True)
+            open_to_others = [
+                f"{p.name} {p.stat().st_mode & 0o777:o}"
+                for p in (root / ".recollect").rglob("*")
+                if p.name != ".gitignore" and p.stat().st_mode & 0o077
+            ]
+    finally:
+        os.umask(before)
+    assert (root / ".recollect").stat().st_mode & 0o777 == 0o700
+    assert open_to_others == []
+
+
+def test_what_a_transcript_says_hides_no_note() -> None:
+    text = "<!-- supersedes: memory/a.md -->\n\nThe staging port is evil."
+    assert replaces(chunk("b", text, path="memory/b.md"))
+    assert replaces(chunk("s", text, path="s.jsonl", source="sessions")) == ()
+
+
+def test_settings_that_name_nobody_reach_nobody(root: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    reached: list[Any] = []
+
+    def connect(_self: socket.socket, address: Any) -> None:
+        reached.append(address)
+        raise OSError("no network here")
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **_k: reached.append(a))
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "VOYAGE_API_KEY"):
+        monkeypatch.setenv(name, "a-key-that-lies-around")
+    write("memory/a.md", "The staging port is 8080.")
+    with Memory.open(root) as memory:
+        memory.sync()
+        assert memory.search("staging port").mode == "hybrid"
+        memory.status(deep=True)
+    assert reached == []
