@@ -3,7 +3,7 @@ VENV := .venv
 SETS ?= ../shared/eval
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench quality tune slow faults clean
+.PHONY: demo test check bench bench-serve quality tune slow faults clean
 
 demo: $(VENV)/.ready
 	$(BIN)/recollect demo
@@ -25,6 +25,9 @@ check: $(VENV)/.ready-dev
 
 bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/run.py
+
+bench-serve: $(VENV)/.ready-dev $(VENV)/.ready-browser
+	$(BIN)/python benchmarks/serving.py
 
 quality: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/quality.py $(SETS)

@@ -8,6 +8,7 @@ import re
 import threading
 import time
 import unicodedata
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -45,6 +46,7 @@ from recollect.sync.forget import Act, Piece, Receipt, Selection, backups_of, fo
 from recollect.sync.lock import locked
 from recollect.sync.notes import Notes
 from recollect.sync.remember import Desk, Remembered, Wish, remember
+from recollect.sync.still import Still
 from recollect.sync.watch import Watch, Watched, watched
 from recollect.text.chunk import ChunkSize, Passage
 from recollect.text.dates import spans_in
@@ -74,11 +76,17 @@ if TYPE_CHECKING:
 MAX_QUERY = 20_000
 _LEAST_WAIT_S = 0.25
 _MEASURED_WAIT_S = 60.0  # a busy machine must not turn a measurement into one of keywords
+ANSWERS = 128
 _MODEL_FAULTS = ("vector_failed", "vector_late", "model_fallback", "no_embedder")
 _RECENCY = Decay(half_life_days=30.0)
 _CONSOLIDATE_S = 0.2
 _TRIES, _STEADY_WAIT_S = 3, 5.0
 _REOPENED = Notice("index_reopened", "another program replaced the index while it was open, so it was opened again", "")
+_SHARED_S = 0.25
+_PATIENCE_S = 0.3
+_SLICE_S = 1.0
+_QUIET_S = 0.3
+_YIELD_S = 2.0
 _LINES = re.compile(r"(?P<path>.+?)(?::(?P<a>\d+)(?:-(?P<b>\d+))?|#L?(?P<c>\d+)(?:-L?(?P<d>\d+))?)\Z")
 
 
@@ -161,6 +169,15 @@ class Memory:
         self._refreshed: tuple[float, bool, tuple[bool, list[Notice]]] = (-1.0, False, (False, []))
         self._tombstones = Tombstones(self._beside(TOMBSTONES))
         self._watches: list[Watch] = []
+        self._patience = True  # whether a search waits a moment for a sync of this very process
+        self._syncing = 0
+        self._filling = 0
+        self._nearly_filled = True
+        self._asking = 0
+        self._asked_at = -_QUIET_S
+        self._count = threading.Lock()
+        self._still: Still | None = None
+        self._answers: OrderedDict[tuple[object, ...], Found] | None = None
 
     @classmethod
     def open(
@@ -199,11 +216,24 @@ class Memory:
     def close(self) -> None:
         """Ends every watch and lets go of the index; a model that hangs is not waited for."""
         for watch in self._watches:
-            watch.stop()
+            watch.stop(timeout_s=0.0)
         self._closed = True
-        self._chain.close()
+        self._chain.close()  # a watch that waits for a model goes on now
+        for watch in self._watches:
+            watch.stop()
         self._executor.shutdown(wait=True, cancel_futures=True)
+        if self._still is not None:
+            self._still.close()
         self.store.close()
+
+    def stay(self) -> None:
+        """For a process that stays, such as a server: where the system can prove that no note has changed since the
+        last look, a search does not look again, and the same question gets the answer that was made for it.
+        """
+        own = self.settings
+        if own.sources == ("memory",) and not own.extra_paths and self.store.path != ":memory:":
+            self._still = Still(self.root, ignored=Path(self.store.path).parent)
+        self._answers = OrderedDict()
 
     def _load_model(self, name: str) -> Embedder | None:
         own = self.settings.embed
@@ -276,14 +306,18 @@ class Memory:
         wait_s: float = 60.0,
         embed_s: float | None = None,
         estimate: Callable[[Estimate], None] | None = None,
+        between: Callable[[], None] | None = None,
     ) -> SyncReport:
         """Brings the index up to the files, keywords first, then every missing vector; `force` also checks the file
         and tries texts again that the model refused. `embed_s` bounds the time for vectors, and `pending` of the
-        report says how many are left; `estimate` is told what they will take.
+        report says how many are left; `estimate` is told what they will take. `between` is called
+        when keywords are done.
         """
         begun = time.perf_counter()
         watch: Any = {"progress": progress} if progress else {}
         report = self._read(force=force, wait_s=wait_s, **watch)
+        if between:
+            between()
         if embed and self._chain.wanted:
             store = self.store
             if embed_s is None:
@@ -314,6 +348,7 @@ class Memory:
             if not mine:
                 raise StoreError("another process is indexing this workspace", hint="wait for it, then run this again")
             store = self.store
+            self._syncing, self._patience = self._syncing + 1, True
             try:
                 if broken is not None:
                     self._rebuild(broken)
@@ -325,6 +360,8 @@ class Memory:
             except StoreDamagedError:
                 self._rebuild(store)
                 report = self._engine.sync(force=force, **watch)
+            finally:
+                self._syncing -= 1
             self.store.trim(int(self.settings.embed.cache_mb * 1e6))
             return report
 
@@ -340,10 +377,16 @@ class Memory:
         """Vectors under a lock of their own: other processes go on reading notes while a model fills in for hours."""
         with locked(self._lock_path(".embed.lock"), wait_s=wait_s) as mine:
             if mine:
-                return fill(
-                    self._engine, self._chain, trial_s=self.settings.embed.trial_s, force=force, deadline=deadline,
-                    progress=progress, estimate=estimate, batch=self.settings.embed.batch,
-                )  # fmt: skip
+                self._filling += 1
+                try:
+                    report = fill(
+                        self._engine, self._chain, trial_s=self.settings.embed.trial_s, force=force, deadline=deadline,
+                        progress=progress, estimate=estimate, batch=self.settings.embed.batch,
+                    )  # fmt: skip
+                finally:
+                    self._filling -= 1
+                self._nearly_filled = not report.pending
+                return report
         model = self.embedder
         generation = generation_of(self.store, model.id) if model else ""
         notice = Notice("embedding", "another process is making the vectors", "recollect status says how far it is")
@@ -364,27 +407,39 @@ class Memory:
             consolidate(self.store, model=pinned(self.store), **options)
 
     def _refresh(self, *, embed: bool = True) -> tuple[bool, list[Notice]]:
-        """A quick sync before a search; threads that ask at once share the first one that begins after they asked."""
+        """A quick sync before a search; threads that ask at once share the first one that begins after they asked.
+
+        Where several search at the same time, a look that is a moment old will do: looking at thousands of files
+        takes turns with all of them. Who asks alone always gets a look that began after the question.
+        """
         asked = time.monotonic()
         with self._refreshing:
             begun, embedded, answer = self._refreshed
-            if begun < asked or embed > embedded:
+            if begun < asked - (_SHARED_S if self._asking > 1 else 0.0) or embed > embedded:
                 begun = time.monotonic()
                 answer = self._refresh_now(embed=embed)
                 self._refreshed = (begun, embed, answer)
             return answer
 
-    def _refresh_now(self, *, embed: bool) -> tuple[bool, list[Notice]]:
+    def refresh(self, *, within_s: float) -> bool:
+        """Keywords for what changed, in bounded time; whether that was enough for all of it."""
+        with self._refreshing:
+            return not self._refresh_now(embed=False, scan_s=within_s)[0]
+
+    def _refresh_now(self, *, embed: bool, scan_s: float | None = None) -> tuple[bool, list[Notice]]:
         """Bounded in time, and silent when another process is at it; what could not be done is said."""
         own = self.settings
         notices: list[Notice] = []
         try:
-            with locked(self._lock_path(), wait_s=0.0) as mine:
+            patient = self._syncing and self._patience  # most syncs of a watch are over in a moment
+            with locked(self._lock_path(), wait_s=_PATIENCE_S if patient else 0.0) as mine:
                 if not mine:
-                    message = "another process is indexing; this answer may miss its latest notes"
+                    self._patience = False
+                    who = "this process" if self._syncing else "another process"
+                    message = f"{who} is indexing; this answer may miss its latest notes"
                     return True, [Notice("indexing", message)]
                 self._look_at_file()
-                report = self._engine.sync(deadline=time.monotonic() + own.search.scan_s)
+                report = self._looked(own.search.scan_s if scan_s is None else scan_s)
             if embed:
                 notices += self._top_up()
             self._consolidate(deadline=time.monotonic() + _CONSOLIDATE_S)
@@ -400,6 +455,18 @@ class Memory:
             notices.append(Notice("scan_cut", message, "run: recollect index"))
         return not report.complete, notices
 
+    def _looked(self, limit_s: float) -> SyncReport:
+        """Keywords for what changed; nothing is looked at where it is certain that nothing has."""
+        still = self._still
+        if still is not None:
+            if still.still():
+                return SyncReport()
+            still.arm()
+        report = self._engine.sync(deadline=time.monotonic() + limit_s)
+        if still is not None and not report.complete:
+            still.close()
+        return report
+
     def _top_up(self) -> list[Notice]:
         """Vectors for new notes by the model that answers, within the budget; a model to come is left to `index`."""
         begun = time.monotonic()
@@ -412,11 +479,15 @@ class Memory:
             at_work = self._at_work(model.inner)
             if at_work is None:
                 return []  # `index` hands them in, for less
-            with locked(self._lock_path(".embed.lock"), wait_s=0.0) as mine:
+            # Where a watch makes the vectors, a search waits a moment for the last of them, and for no more.
+            budget_s = own.budget_s if self._answers is None else min(own.budget_s, _PATIENCE_S)
+            patient = self._filling and self._nearly_filled
+            with locked(self._lock_path(".embed.lock"), wait_s=_PATIENCE_S if patient else 0.0) as mine:
                 if not mine:
+                    self._nearly_filled = False
                     return []
                 limited = model.within(min(own.budget_s, own.deadline_s))
-                report = self._engine.embed(limited, deadline=begun + own.budget_s, batch=8, leave=at_work)
+                report = self._engine.embed(limited, deadline=time.monotonic() + budget_s, batch=8, leave=at_work)
             if report.embedded:
                 self._chain.note_names(self.store, report.model, model.id)
                 if not report.pending and belongs(pinned(self.store), model.id):
@@ -488,6 +559,9 @@ class Memory:
         )  # fmt: skip
         query = replace(query, include_superseded=include_superseded)
         store = self.store
+        with self._count:
+            self._asking += 1
+            self._asked_at = time.monotonic()
         try:
             found = self._answer(query, chosen, sync=sync)
         except StoreError as error:
@@ -496,6 +570,9 @@ class Memory:
             elif self.store is store:
                 raise
             found = self._answer(query, chosen, sync=True)
+        finally:
+            with self._count:
+                self._asking -= 1
         return replace(found, notices=(*notices, *found.notices), took_ms=(time.perf_counter() - begun) * 1000)
 
     def _answer(self, query: Query, chosen: Profile, *, sync: bool) -> Found:
@@ -504,6 +581,9 @@ class Memory:
         if not sync and any(n.code == "index_rebuilt" for n in self._notices):
             sync = not self.store.documents()  # a damaged index is no reason for an empty answer
         stale, notices = self._refresh() if sync else (False, [])
+        key = self._memo_key(query, chosen) if not notices and not stale else None
+        if key is not None and (known := self._known_answer(key)):
+            return known
         left_s = self.settings.embed.deadline_s - (self._topped_s if sync else 0.0)
         ranked = self._steady(query, chosen, deadline_s=max(_LEAST_WAIT_S, left_s))
         self._check(ranked.candidates)
@@ -517,7 +597,7 @@ class Memory:
             message = "nothing here seems to answer this; the nearest misses are in the trace"
             notices.append(Notice("no_relevant_memory", message, "add --explain"))
         notices += self._rewritten(hits, query.filters.as_of)
-        return Found(
+        found = Found(
             query,
             chosen.name,
             ranked.mode,
@@ -528,6 +608,28 @@ class Memory:
             stale,
             0.0,
         )
+        if key is not None and not notices and self._answers is not None:
+            with self._count:
+                self._answers[key] = found
+                if len(self._answers) > ANSWERS:
+                    self._answers.popitem(last=False)
+        return found
+
+    def _memo_key(self, query: Query, chosen: Profile) -> tuple[object, ...] | None:
+        """What an answer depends on: the question, the minute, the profile, and all that the index holds."""
+        if self._answers is None or any(isinstance(s, Rerank) for s in chosen.stages):
+            return None
+        if self.settings.consolidate and self.store.unjudged(1):
+            return None  # what passages are to each other is still being found out
+        minute = query.now.replace(second=0, microsecond=0)
+        return replace(query, now=minute), repr(chosen), self.store.generation, pinned(self.store)
+
+    def _known_answer(self, key: tuple[object, ...]) -> Found | None:
+        with self._count:
+            if self._answers is not None and key in self._answers:
+                self._answers.move_to_end(key)
+                return self._answers[key]
+        return None
 
     def _answering(self) -> str:
         """The generation that a search would use, or none."""
@@ -962,11 +1064,12 @@ class Memory:
         *,
         poll_s: float | None = None,
         debounce_s: float | None = None,
+        progress: Progress | None = None,
     ) -> Watch:
         """A watch that keeps the index warm in a thread of its own: start it, stop it, or use it as a context."""
         watch = Watch(
             self._watched,
-            lambda: self.sync(embed_s=1.0),
+            lambda: self.sync(embed_s=_SLICE_S, progress=progress, between=self._yield),
             callback,
             poll_s=self.settings.watch.poll_s if poll_s is None else poll_s,
             debounce_s=self.settings.watch.debounce_s if debounce_s is None else debounce_s,
@@ -974,6 +1077,12 @@ class Memory:
         )
         self._watches.append(watch)
         return watch
+
+    def _yield(self) -> None:
+        """Vectors in the background let searches go first, for a while."""
+        until = time.monotonic() + _YIELD_S
+        while not self._closed and time.monotonic() < min(until, self._asked_at + _QUIET_S):
+            time.sleep(0.05)
 
     def status(self, *, deep: bool = False) -> Status:
         """Compares the files with the index and counts what there is; `deep` also asks every model of the chain."""

@@ -60,12 +60,12 @@ class Served:
 
 @contextlib.contextmanager
 def serving(
-    root: Path, *, door: Door | None = None, read_only: bool = False, model: str = "hashed"
+    root: Path, *, door: Door | None = None, read_only: bool = False, model: str = "hashed", warm: bool = True
 ) -> Iterator[Served]:
     """Serves a workspace until the block ends."""
     listening = socket.create_server(("127.0.0.1", 0))
     with Memory.open(root, embed__model=model) as memory:
-        app = application(memory, door or Door(), read_only=read_only)
+        app = application(memory, door or Door(), read_only=read_only, warm=warm)
         running = server(app)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()

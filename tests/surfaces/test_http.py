@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import http.client
 import json
+import threading
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
 from recollect.surfaces import view
 from recollect.surfaces.calls import CALLS
+from recollect.surfaces.commands import run
 from recollect.surfaces.guard import MAX_BODY, Door
 from tests.conftest import Write
 from tests.surfaces.served import Served, serving
@@ -55,6 +58,12 @@ def test_get_and_post_answer_alike_in_the_one_shape(served: Served) -> None:
         ("search", {"query": "夜に止まる"}),
         ("get", {"reference": "memory/2026-02-10.md"}),
         ("why", {"query": "staging", "reference": "memory/2026-03-12.md"}),
+        ("search", {"query": "staging", "format": "context", "budget_tokens": 300, "as_of": "2026-06"}),
+        ("search", {"query": "staging", "include_superseded": True, "source": "media"}),
+        ("timeline", {"around": "2026-02", "window": 3}),
+        ("timeline", {"reference": "memory/2026-02-10.md"}),
+        ("remember", {"text": "Tea is at four.", "file": "memory/tea.md", "tags": ["tea"]}),
+        ("forget", {"query": "tea four"}),
         ("status", {}),
         ("profiles", {}),
     ],
@@ -81,7 +90,17 @@ def test_every_answer_has_the_shape_the_document_promises(served: Served, call: 
         ("/api/search", {"query": "x", "since": "whenever"}, "since 'whenever' is no date"),
         ("/api/search", {"query": "x", "stages": ["mmr(lambda=7)"]}, "lambda is 7"),
         ("/api/search", {"query": "x", "colour": "red"}, "no argument 'colour'"),
+        ("/api/search", {"query": "x", "as_of": "whenever"}, "as_of 'whenever' is no date"),
+        ("/api/search", {"query": "x", "since": "2026-03", "until": "2026-02"}, "is after until"),
+        ("/api/search", {"query": "x", "stages": ["cut"] * 21}, "stages takes at most 20"),
         ("/api/get", {"reference": "x" * 2000}, "longer than 1,000"),
+        ("/api/remember", {"text": " "}, "text is empty"),
+        ("/api/remember", {"text": "x", "file": "../outside.md"}, "cannot be written"),
+        ("/api/remember", {"text": "x", "date": "whenever"}, "date 'whenever' is no date"),
+        ("/api/forget", {}, "say what to forget in one way"),
+        ("/api/forget", {"reference": "memory/2026-02-10.md", "query": "x"}, "in one way"),
+        ("/api/timeline", {"around": "whenever"}, "around 'whenever' is no date"),
+        ("/api/timeline", {"around": "2026-02", "reference": "MEMORY.md"}, "cannot both be the middle"),
     ],
 )
 def test_a_wrong_argument_says_which_and_what_would_be_right(
@@ -236,3 +255,136 @@ def test_a_note_written_while_it_serves_is_found(root: Path, write: Write) -> No
         assert served.post("/api/search", {"query": "walrus"}).json["results"] == []
         write("memory/new.md", "A walrus was seen.\n")
         assert len(served.post("/api/search", {"query": "walrus"}).json["results"]) == 1
+
+
+def test_what_is_remembered_is_found_and_what_is_forgotten_is_not(root: Path, write: Write) -> None:
+    write("memory/2026-02-10.md", "# Standup\n\nThe staging port is 8081.\n")
+    with serving(root) as served:
+        done = served.post("/api/remember", {"text": "The walrus lives in Oslo.", "heading": "Animals"}).json
+        assert done["written"]
+        again = served.post("/api/remember", {"text": "The walrus lives in Oslo.", "heading": "Animals"}).json
+        assert (again["written"], again["id"]) == (False, done["id"])
+        found = served.post("/api/search", {"query": "where does the walrus live"}).json["results"]
+        assert found[0]["id"] == done["id"]
+        preview = served.post("/api/forget", {"reference": done["id"]}).json
+        assert (preview["dry_run"], preview["receipt"]) == (True, None)
+        assert "walrus" in preview["passages"][0]["text"]
+        assert served.post("/api/search", {"query": "walrus"}).json["results"]
+        gone = served.post("/api/forget", {"reference": done["id"], "yes": True, "from_files": True}).json
+        assert gone["proof"]["proved"]
+        assert not any("walrus" in note.read_text() for note in root.rglob("memory/*.md"))
+        left = served.post("/api/search", {"query": "walrus"}).json["results"]
+        assert "walrus" not in json.dumps(left)
+        refused = served.post("/api/remember", {"text": "The walrus lives in Oslo."}).json
+        assert "force remembers" in refused["error"]["hint"]
+        assert "--" not in refused["error"]["hint"]
+
+
+def test_what_writes_takes_no_get_and_is_away_when_read_only(root: Path, write: Write) -> None:
+    write("MEMORY.md", "- a fact\n")
+    with serving(root) as served:
+        assert served.get("/api/remember?text=x").status == 405
+        assert served.get("/api/forget?query=fact&yes=true").status == 405
+    with serving(root, read_only=True) as served:
+        assert served.post("/api/remember", {"text": "x"}).status == 404
+        assert served.post("/api/forget", {"query": "fact", "yes": True}).status == 404
+    assert (root / "MEMORY.md").read_text() == "- a fact\n"
+
+
+def test_the_answers_are_those_of_the_command(
+    root: Path, write: Write, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    write("memory/2026-02-10.md", "# Standup\n\nThe staging port is 8081.\n")
+    write("memory/2026-02-11.md", "# Standup\n\nThe staging port moved.\n")
+    common = ["-w", str(root), "--model", "hashed", "--json"]
+    with serving(root) as served:
+        for line, call, given in (
+            (["search", "staging port", "--as-of", "2026-02-10"], "search",
+             {"query": "staging port", "as_of": "2026-02-10"}),
+            (["search", "staging", "--format", "context"], "search", {"query": "staging", "format": "context"}),
+            (["timeline", "--around", "2026-02-10"], "timeline", {"around": "2026-02-10"}),
+            (["forget", "--query", "staging moved"], "forget", {"query": "staging moved"}),
+            (["remember", "Mira leads."], "remember", {"text": "Mira leads."}),
+        ):  # fmt: skip
+            assert run([*line, *common]) == 0
+            own = json.loads(capsysbinary.readouterr().out)
+            answer = served.post(f"/api/{call}", given).json
+            assert answer.keys() == own.keys(), call
+            for key in ("results", "context", "entries", "passages", "id", "citation"):
+                if key == "results":
+                    strip = [{**h, "recency": 0} for h in own.get(key, [])]
+                    assert [{**h, "recency": 0} for h in answer.get(key, [])] == strip
+                else:
+                    assert answer.get(key) == own.get(key)
+
+
+def hear(served: Served, wanted: Callable[[dict[str, Any]], bool], act: Callable[[], object]) -> list[dict[str, Any]]:
+    """Events from before `act` until the one that is waited for."""
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    connection.request("GET", "/api/events")
+    answer = connection.getresponse()
+    assert answer.readline().startswith(b": recollect")
+    act()
+    heard: list[dict[str, Any]] = []
+    while not heard or not wanted(heard[-1]):
+        line = answer.readline()
+        assert line, "the stream ended"
+        if line.startswith(b"data: "):
+            heard.append(json.loads(line.removeprefix(b"data: ")))
+    connection.close()
+    return heard
+
+
+def test_what_happens_is_told_as_events(root: Path, write: Write) -> None:
+    write("MEMORY.md", "- a fact\n")
+    with serving(root) as served:
+        assert served.post("/api/search", {"query": "fact"}).json["results"]
+        heard = hear(
+            served,
+            lambda e: e["event"] == "synced" and e["added"] == 3,
+            lambda: [write(f"memory/{n}.md", f"Walrus {n}.\n") for n in range(3)],
+        )
+        assert heard[-1]["changed"] is True
+        progress = [e for e in heard if e["event"] == "progress"]
+        assert {e["what"] for e in progress} >= {"notes"}
+        assert all(0 <= e["done"] <= e["total"] for e in progress)
+        assert len(served.post("/api/search", {"query": "walrus"}).json["results"]) >= 3
+
+
+def test_vectors_come_by_themselves_and_are_told_of(root: Path, write: Write) -> None:
+    for n in range(40):
+        write(f"memory/{n}.md", f"Walrus number {n} eats soup.\n")
+    with serving(root) as served:
+        heard = hear(served, lambda e: e["event"] == "synced", lambda: None)
+        status = served.post("/api/status", {}).json
+        assert (status["embedded"], status["pending"], status["fresh"]) == (40, 0, True), heard
+
+
+@pytest.mark.parametrize("count", [200, pytest.param(2000, marks=pytest.mark.slow)])
+def test_many_searches_while_an_index_runs(root: Path, write: Write, count: int) -> None:
+    write("memory/fact.md", "The walrus lives in Oslo.\n")
+    for n in range(count // 4):
+        write(f"memory/{n}.md", f"# Day {n}\n\nThe staging port is {n}.\n\n## Lunch\n\nSoup number {n}.\n")
+    failed: list[Any] = []
+    with serving(root) as served:
+
+        def ask(share: int) -> None:
+            for n in range(share):
+                reply = served.post("/api/search", {"query": f"where does the walrus live {n % 5}"})
+                if reply.status != 200 or "Oslo" not in json.dumps(reply.json["results"][:3]):
+                    failed.append((reply.status, reply.body[:300]))
+
+        assert served.post("/api/search", {"query": "walrus"}).status == 200
+        threads = [threading.Thread(target=ask, args=(count // 20,)) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        served.memory.sync(force=True)
+        for n in range(20):
+            write(f"memory/later-{n}.md", f"A later note, number {n}.\n")
+        served.memory.sync()
+        for thread in threads:
+            thread.join()
+        assert failed == []
+        found = served.post("/api/search", {"query": "later note number 19"}).json
+        assert "number 19" in found["results"][0]["snippet"]
+        assert not found["stale"]

@@ -112,6 +112,32 @@ def test_a_wrong_argument_comes_back_as_an_error_that_a_model_can_act_on(root: P
     talk(root, say)
 
 
+def test_a_model_can_remember_walk_through_time_and_forget(root: Path) -> None:
+    async def say(one: ClientSession) -> None:
+        told = await one.call_tool("memory_remember", {"text": "The walrus lives in Oslo.", "tags": ["animals"]})
+        assert "Remembered in memory/" in text(told)
+        assert "Oslo" in text(await one.call_tool("memory_search", {"query": "walrus"}))
+        latest = await one.call_tool("memory_timeline", {"window": 5})
+        assert "walrus" in text(latest)
+        jsonschema.validate(latest.structured_content, dict(CALLS["timeline"].shape))
+        identity = told.structured_content["id"]
+        preview = await one.call_tool("memory_forget", {"reference": identity})
+        assert "nothing was changed" in text(preview)
+        gone = await one.call_tool("memory_forget", {"reference": identity, "yes": True, "from_files": True})
+        assert "receipt" in text(gone)
+        jsonschema.validate(gone.structured_content, dict(CALLS["forget"].shape))
+        assert "Oslo" not in text(await one.call_tool("memory_search", {"query": "walrus"}))
+        block = await one.call_tool("memory_search", {"query": "staging port", "format": "context"})
+        assert "8081" in text(block)
+        assert block.structured_content["tokens"] > 0
+        hints = {t.name: t.annotations for t in (await one.list_tools()).tools if t.annotations}
+        assert hints["memory_forget"].destructive_hint
+        assert not hints["memory_remember"].destructive_hint
+        assert not hints["memory_remember"].idempotent_hint
+
+    talk(root, say)
+
+
 def test_notes_are_resources(root: Path) -> None:
     async def say(one: ClientSession) -> None:
         await one.call_tool("memory_search", {"query": "staging"})

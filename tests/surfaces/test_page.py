@@ -41,6 +41,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     (root / "memory/cjk.md").write_text(
         "# メモ\n\nGitHub备份脚本在夜里运行。ステージングは夜に止まる。\n", encoding="utf-8"
     )
+    for day, amount in ((1, 40000), (9, 55000)):
+        text = f"# Budget\n\nThe marketing budget for the year is {amount} euros.\n"
+        (root / f"memory/2026-01-0{day}.md").write_text(text, encoding="utf-8")
     (root / "memory/rtl.md").write_text("# הערות\n\nהפגישה עברה ליום שלישי בשעה 10.\n", encoding="utf-8")
     with serving(root) as one:
         one.memory.sync()
@@ -234,9 +237,38 @@ def test_every_control_has_a_name_and_news_are_spoken(page: Page) -> None:
 
 def test_index_health_is_shown(page: Page) -> None:
     page.get_by_role("button", name=re.compile("notes|index")).click()
-    expect(page.locator("#health")).to_contain_text("31 notes")
+    expect(page.locator("#health")).to_contain_text("33 notes")
     expect(page.locator("#health progress")).to_have_attribute("value", "1")
     keep(page, "health")
+
+
+def test_a_contradiction_is_named_and_leads_to_the_other_note(page: Page) -> None:
+    ask(page, "marketing budget for the year")
+    first = page.locator("#hits > li").first
+    expect(first).to_contain_text("55000")
+    badge = first.locator("button.badge", has_text="conflicts with memory/2026-01-01.md#L3")
+    expect(badge).to_be_visible()
+    keep(page, "conflict")
+    badge.click()
+    expect(page.locator("#note-lines .target")).to_contain_text("40000")
+
+
+def test_a_note_that_is_saved_shows_by_itself_and_work_is_seen(page: Page, served: Served) -> None:
+    ask(page, "marketing budget for the year")
+    page.evaluate(
+        """() => { window.words = []; new MutationObserver(() => window.words.push(
+            document.getElementById('health-word').textContent)).observe(
+            document.getElementById('health-word'), {childList: true, characterData: true, subtree: true}); }"""
+    )
+    note = served.memory.root / "memory/2026-02-28b.md"
+    try:
+        note.write_text("# Walrus\n\nThe marketing budget for the year is for walruses.\n", encoding="utf-8")
+        expect(page.locator("#hits")).to_contain_text("walruses", timeout=10_000)
+        page.wait_for_function("window.words.some(w => /^(notes|vectors) \\d+ of \\d+/.test(w))", timeout=10_000)
+        expect(page.locator("#health-word")).to_have_text("34 notes", timeout=10_000)
+    finally:
+        note.unlink()
+    expect(page.locator("#health-word")).to_have_text("33 notes", timeout=10_000)
 
 
 def test_a_strip_of_days_narrows_the_answer(page: Page) -> None:

@@ -112,6 +112,38 @@ def test_a_wrong_option_exits_2_and_a_broken_index_path_1(tmp_path: Path) -> Non
     assert b"index.path" in done.stderr
 
 
+def on_terminal(*arguments: str) -> bytes:
+    """What a command prints when its output is a terminal."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([*CLI, *arguments], stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL)
+    os.close(theirs)
+    said = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        said += part
+    os.close(ours)
+    process.wait(timeout=30)
+    return said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_colour_is_for_terminals_and_for_those_who_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert b"\x1b" not in on_terminal("search", "staging port")
+    assert b"\x1b" not in on_terminal("get", "memory/none.md")
+    monkeypatch.delenv("NO_COLOR")
+    assert b"\x1b[33m\x1b[1mstaging" in on_terminal("search", "staging port")
+    assert b"\x1b[31m" in on_terminal("get", "memory/none.md")
+    done = recollect("search", "staging port")
+    assert b"\x1b" not in done.stdout + done.stderr
+
+
 LATE = """
 import sys
 from recollect import Memory

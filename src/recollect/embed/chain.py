@@ -6,6 +6,7 @@ import contextlib
 import functools
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as LateError
@@ -15,13 +16,14 @@ from recollect.embed.breaker import MOST_PAUSE_S, PAUSE_S, Breaker, Guarded
 from recollect.embed.generations import belongs, complete, generation_of, note_generation, pinned
 from recollect.embed.memo import Memo
 from recollect.errors import EmbedderError, StoreError
-from recollect.ports import Asked, Embedder, Store
+from recollect.ports import Asked, Embedder, Store, Vectors
 from recollect.settings import plain_model
 from recollect.types import Notice
 
 Load = Callable[[str], Embedder | None]
 _LOAD = "load "
 _AGAIN_S = 30.0  # a model that could not be loaded is tried again after that
+QUESTIONS = 256  # vectors of questions that are kept: a slider on a page asks the same one many times
 SANITY = ("The cat sat on the mat.", "A cat is sitting on a mat.", "Quarterly tax returns are due in April.")
 
 
@@ -78,6 +80,7 @@ class Chain:
         self._clock = clock
         self._known: dict[str, Level] = {}
         self._loading: dict[str, Future[Embedder | None]] = {}
+        self._recent: OrderedDict[tuple[str, str, str], Vectors] = OrderedDict()
         self._given = Level(given.id, self._guard(given)) if given is not None else None
 
     def levels(self, store: Store, *, wait_s: float | None = None) -> list[Level]:
@@ -208,8 +211,7 @@ class Chain:
         for generation, model in self._candidates(store):
             asked = True
             try:
-                row = model.embed([text], "query", deadline_s=max(0.02, until - time.monotonic()))[0]
-                self._same_size(store, generation, model.id, len(row))
+                row = self._row(store, generation, model, text, until)
             except EmbedderError as error:
                 failures.append(named(model.id, error))
                 continue
@@ -223,6 +225,22 @@ class Chain:
         if not asked and pinned(store) and self.wanted:
             self._unreachable(store)
         return None
+
+    def _row(self, store: Store, generation: str, model: Guarded, text: str, until: float) -> Vectors:
+        """A question's vector; one that was asked lately is not embedded again."""
+        key = (generation, model.id, text)
+        with self._lock:
+            known = self._recent.pop(key, None)
+            if known is not None:
+                self._recent[key] = known
+                return known
+        row: Vectors = model.embed([text], "query", deadline_s=max(0.02, until - time.monotonic()))[0]
+        self._same_size(store, generation, model.id, len(row))
+        with self._lock:
+            self._recent[key] = row
+            if len(self._recent) > QUESTIONS:
+                self._recent.popitem(last=False)
+        return row
 
     def _same_size(self, store: Store, generation: str, model: str, dim: int) -> None:
         """A model that changed its dimensions under its name must not be compared with what it gave before."""

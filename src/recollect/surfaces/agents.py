@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from recollect.errors import SettingsError, UsageError
-from recollect.text import json5
 
 NAME = "recollect"
 
@@ -51,6 +50,8 @@ class Agent:
 
     def changed(self, text: str, command: Sequence[str] | None) -> str:
         """The settings text with our entry, or without it when there is no command; the rest stays as it is."""
+        from recollect.text import json5  # noqa: PLC0415 - only `install` has to read such files
+
         path = (*self.keys, NAME)
         try:
             if self.linux.endswith(".toml"):

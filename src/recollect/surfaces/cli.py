@@ -10,6 +10,11 @@ import threading
 from recollect import __version__
 
 
+def _holds(thread: threading.Thread) -> bool:
+    """Whether the end of the process would wait for a thread, or must not meet it."""
+    return not thread.daemon or thread.name.startswith(("embed ", "load ", "recollect-warm-up"))
+
+
 def main() -> None:
     """The `recollect` command: answers `--version` before anything is loaded."""
     if sys.argv[1:] in (["--version"], ["-V"]):
@@ -22,9 +27,9 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     code = run(sys.argv[1:])
-    if any(thread.name.startswith(("embed ", "load ")) for thread in threading.enumerate()):
-        # A model that was given up is still at work. Native code must not meet the end of the interpreter, and
-        # nobody should wait for it: everything is written and closed, so leave at once.
+    if any(thread is not threading.main_thread() and _holds(thread) for thread in threading.enumerate()):
+        # A model that was given up, or a read of stdin, is still at work. Native code must not meet the end of the
+        # interpreter, and nobody should wait for it: everything is written and closed, so leave at once.
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()

@@ -9,7 +9,7 @@ import click
 
 from recollect.errors import UsageError
 from recollect.memory import Memory
-from recollect.search.pack import DEFAULT_BUDGET, Context
+from recollect.search.pack import DEFAULT_BUDGET
 from recollect.surfaces import render, view
 
 Emit = Callable[[dict[str, Any]], None]
@@ -22,25 +22,7 @@ def show(memory: Memory, question: str, options: dict[str, Any], *, emit: Emit |
     budget = options.pop("budget_tokens") or DEFAULT_BUDGET
     packed = memory.context(question, budget_tokens=budget, **options)
     if emit is not None:
-        emit(seen(packed, explain=explain))
+        emit(view.context(packed, explain=explain))
         return
     render.notices(packed.found.notices if packed.found else ())
     click.echo(packed.text, nl=False)
-
-
-def seen(packed: Context, *, explain: bool = False) -> dict[str, Any]:
-    """The answer of a search with the block and what stands in it."""
-    passages = [
-        {
-            "id": one.chunk.id,
-            "citation": one.chunk.citation,
-            "date": one.chunk.day.isoformat() if one.chunk.day else None,
-            "origin": one.chunk.origin,
-            "cut": one.cut,
-            "also": list(one.also),
-            "conflict": one.conflict,
-        }
-        for one in packed.passages
-    ]
-    block = {"context": packed.text, "tokens": packed.tokens, "passages": passages, "left_out": packed.left_out}
-    return (view.found(packed.found, explain=explain) if packed.found else {}) | block

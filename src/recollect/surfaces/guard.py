@@ -36,8 +36,8 @@ class Door:
     token: str = ""
     loopback: bool = True
     names: tuple[str, ...] = ()
-    per_second: float = 200.0
-    burst: int = 1_000
+    per_second: float = 1_000.0
+    burst: int = 2_000
 
     def admits_host(self, value: str) -> bool:
         """Whether a Host names this server: a loopback name, or with a token any bare address or a named host."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -15,137 +15,102 @@ from recollect.search.trail import Direction, Hop, Node, Trail
 from recollect.settings import ORIGINS
 from recollect.sources.links import LINKS_FILE, written
 from recollect.surfaces import render, view
+from recollect.surfaces.options import SOURCES, emit, with_memory
 from recollect.text.dates import parse_span
-from recollect.types import Chunk, Filters, Notice
+from recollect.types import Filters, Notice
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-Emit = Callable[[dict[str, Any]], None]
 _ARROWS = {"out": "->", "in": "<-"}
-_LINE = 100
 
 
-def join(cli: click.Group, workspace: Decorator, emit: Emit) -> None:
-    """Adds the commands to the group; `workspace` opens the memory for them, `emit` writes JSON."""
-    for add in (_add_timeline, _add_trace, _add_link):
-        add(cli, workspace, emit)
+@click.command()
+@click.argument("reference", default="")
+@click.option("--around", help="A day, a month or a phrase as the middle, instead of a passage.")
+@click.option("--window", type=click.IntRange(1, 1000), default=10, help="How many passages before and after.")
+@click.option("--path", default="", help="Only files under a folder or matching a glob.")
+@click.option("--source", type=click.Choice(SOURCES), help="Only one source.")
+@click.option("--origin", type=click.Choice(ORIGINS), help="Only what these wrote.")
+@with_memory
+def timeline(
+    memory: Memory, reference: str, *, around: str | None, window: int, path: str, source: str | None,
+    origin: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Show what came before and after a passage or a day.
+
+    The passage is an id, a path or path:lines; without it and without a day, the latest are shown.
+
+    \b
+    recollect timeline memory/2026-05-06.md --window 3
+    recollect timeline --around "last week"
+    """
+    days = None
+    if around:
+        span = parse_span(around, dt.datetime.now())  # noqa: DTZ005 - the days of this place
+        if span is None:
+            raise UsageError(f"--around {around!r} is no date", hint='try 2026-03-19, 2026-03 or "last week"')
+        days = (span.start, span.end)
+    filters = Filters(path=path, source=source or "", origin=origin or "")
+    entries, notices = memory.timeline(reference, around=days, window=window, filters=filters)
+    if as_json:
+        emit(view.timeline(entries, notices))
+        return
+    render.notices(notices)
+    for line in _timeline(entries):
+        click.echo(line)
 
 
-def _add_timeline(cli: click.Group, workspace: Decorator, emit: Emit) -> None:
-    @cli.command()
-    @click.argument("reference", default="")
-    @click.option("--around", help="A day, a month or a phrase as the middle, instead of a passage.")
-    @click.option("--window", type=click.IntRange(1, 1000), default=10, help="How many passages before and after.")
-    @click.option("--path", default="", help="Only files under a folder or matching a glob.")
-    @click.option("--source", type=click.Choice(["memory", "extra", "sessions", "media"]), help="Only one source.")
-    @click.option("--origin", type=click.Choice(ORIGINS), help="Only what these wrote.")
-    @workspace
-    def timeline(
-        memory: Memory, reference: str, *, around: str | None, window: int, path: str, source: str | None,
-        origin: str | None, as_json: bool,
-    ) -> None:  # fmt: skip
-        """Show what came before and after a passage or a day.
+@click.command()
+@click.argument("reference")
+@click.option("--depth", type=click.IntRange(1, 50), default=4, help="How many steps.")
+@click.option("--kind", "kinds", multiple=True, help="Only links of this kind (repeatable).")
+@click.option("--reverse", is_flag=True, help="What names this, instead of what this names.")
+@click.option("--both", is_flag=True, help="Both directions.")
+@with_memory
+def trace(
+    memory: Memory, reference: str, *, depth: int, kinds: Sequence[str], reverse: bool, both: bool, as_json: bool
+) -> None:
+    """Walk what a note derives from, refers to, causes and so on.
 
-        The passage is an id, a path or path:lines; without it and without a day, the latest are shown.
+    The start is an id, a path, path:lines or path#heading.
+    Links come from [[wiki]] and Markdown links, from front matter (derives_from, supersedes, conflicts_with,
+    references, causes, calls, imports) and from 'recollect link'. For why a passage ranks where it does, see
+    'recollect why'.
 
-        \b
-        recollect timeline memory/2026-05-06.md --window 3
-        recollect timeline --around "last week"
-        """
-        days = None
-        if around:
-            span = parse_span(around, dt.datetime.now())  # noqa: DTZ005 - the days of this place
-            if span is None:
-                raise UsageError(f"--around {around!r} is no date", hint='try 2026-03-19, 2026-03 or "last week"')
-            days = (span.start, span.end)
-        filters = Filters(path=path, source=source or "", origin=origin or "")
-        entries, notices = memory.timeline(reference, around=days, window=window, filters=filters)
-        if as_json:
-            emit({"entries": [_entry(e) for e in entries], "notices": [view.notice(n) for n in notices]})
-            return
-        render.notices(notices)
-        for line in _timeline(entries):
-            click.echo(line)
+    \b
+    recollect trace memory/2026-09-03.md --depth 2
+    recollect trace memory/network.md --reverse
+    """
+    direction: Direction = "both" if both else "in" if reverse else "out"
+    found, notices = memory.trace(reference, depth=depth, kinds=kinds, direction=direction)
+    if as_json:
+        emit(_trail(found, notices))
+        return
+    render.notices(notices)
+    for line in _tree(found):
+        click.echo(line)
 
 
-def _add_trace(cli: click.Group, workspace: Decorator, emit: Emit) -> None:
-    @cli.command()
-    @click.argument("reference")
-    @click.option("--depth", type=click.IntRange(1, 50), default=4, help="How many steps.")
-    @click.option("--kind", "kinds", multiple=True, help="Only links of this kind (repeatable).")
-    @click.option("--reverse", is_flag=True, help="What names this, instead of what this names.")
-    @click.option("--both", is_flag=True, help="Both directions.")
-    @workspace
-    def trace(
-        memory: Memory, reference: str, *, depth: int, kinds: Sequence[str], reverse: bool, both: bool, as_json: bool
-    ) -> None:
-        """Walk what a note derives from, refers to, causes and so on.
+@click.command()
+@click.argument("start")
+@click.argument("kind")
+@click.argument("end")
+@click.option("--remove", is_flag=True, help="Take the link out again.")
+@with_memory
+def link(memory: Memory, start: str, kind: str, end: str, *, remove: bool, as_json: bool) -> None:
+    """Say how one passage or note is linked to another.
 
-        The start is an id, a path, path:lines or path#heading.
-        Links come from [[wiki]] and Markdown links, from front matter (derives_from, supersedes, conflicts_with,
-        references, causes, calls, imports) and from 'recollect link'. For why a passage ranks where it does, see
-        'recollect why'.
+    Kinds are derives_from, supersedes, conflicts_with, references, causes, or a word of your own. The link is a line
+    of links.jsonl in the workspace: no note is edited, and a deleted index loses nothing.
 
-        \b
-        recollect trace memory/2026-09-03.md --depth 2
-        recollect trace memory/network.md --reverse
-        """
-        direction: Direction = "both" if both else "in" if reverse else "out"
-        found, notices = memory.trace(reference, depth=depth, kinds=kinds, direction=direction)
-        if as_json:
-            emit(_trail(found, notices))
-            return
-        render.notices(notices)
-        for line in _tree(found):
-            click.echo(line)
-
-
-def _add_link(cli: click.Group, workspace: Decorator, emit: Emit) -> None:
-    @cli.command()
-    @click.argument("start")
-    @click.argument("kind")
-    @click.argument("end")
-    @click.option("--remove", is_flag=True, help="Take the link out again.")
-    @workspace
-    def link(memory: Memory, start: str, kind: str, end: str, *, remove: bool, as_json: bool) -> None:
-        """Say how one passage or note is linked to another.
-
-        Kinds are derives_from, supersedes, conflicts_with, references, causes, or a word of your own. The link is a
-        line of links.jsonl in the workspace: no note is edited, and a deleted index loses nothing.
-
-        \b
-        recollect link memory/2026-09-03.md derives_from memory/network.md
-        """
-        edge, changed = memory.link(start, kind, end, remove=remove)
-        told = {"from": written(edge.start), "kind": edge.kind, "to": written(edge.end), "file": LINKS_FILE}
-        if as_json:
-            emit({**told, "changed": changed, "removed": remove and changed})
-            return
-        state = ("removed from" if changed else "was not in") if remove else "added to" if changed else "was already in"
-        click.echo(render.one_line(f"{told['from']} {edge.kind} {told['to']}: {state} {LINKS_FILE}"))
-
-
-def _first_line(chunk: Chunk | None) -> str:
-    text = next((line.strip() for line in chunk.text.splitlines() if line.strip()), "") if chunk else ""
-    return text if len(text) <= _LINE else text[: _LINE - 1] + "…"
-
-
-def _entry(entry: Entry) -> dict[str, Any]:
-    return {**_passage(entry.chunk), "when": entry.when, "by": entry.by, "here": entry.here}
-
-
-def _passage(chunk: Chunk) -> dict[str, Any]:
-    return {
-        "id": chunk.id,
-        "citation": chunk.citation,
-        "path": chunk.path,
-        "start_line": chunk.start_line,
-        "end_line": chunk.end_line,
-        "heading": list(chunk.heading),
-        "source": chunk.source,
-        "origin": chunk.origin,
-        "date": chunk.day.isoformat() if chunk.day else None,
-        "first_line": _first_line(chunk),
-    }
+    \b
+    recollect link memory/2026-09-03.md derives_from memory/network.md
+    """
+    edge, changed = memory.link(start, kind, end, remove=remove)
+    told = {"from": written(edge.start), "kind": edge.kind, "to": written(edge.end), "file": LINKS_FILE}
+    if as_json:
+        emit({**told, "changed": changed, "removed": remove and changed})
+        return
+    state = ("removed from" if changed else "was not in") if remove else "added to" if changed else "was already in"
+    click.echo(render.one_line(f"{told['from']} {edge.kind} {told['to']}: {state} {LINKS_FILE}"))
 
 
 def _timeline(entries: Sequence[Entry]) -> list[str]:
@@ -155,7 +120,7 @@ def _timeline(entries: Sequence[Entry]) -> list[str]:
     for e in entries:
         when = e.when.replace("T", " ")[:16] + ("~" if e.by == "file" else " ")
         who = "" if e.chunk.origin == "owner" else f"[{e.chunk.origin}] "
-        what = render.one_line(f"{e.chunk.citation}  {who}{_first_line(e.chunk)}")
+        what = render.one_line(f"{e.chunk.citation}  {who}{view.first_line(e.chunk)}")
         lines.append(f"{'>' if e.here else ' '} {when:<17} {what}  {e.chunk.id}")
     return lines
 
@@ -168,7 +133,7 @@ def _node(node: Node) -> dict[str, Any]:
         "id": chunk.id if chunk and not node.whole else None,
         "date": chunk.day.isoformat() if chunk and chunk.day else None,
         "origin": chunk.origin if chunk else None,
-        "first_line": _first_line(chunk),
+        "first_line": view.first_line(chunk),
         "dangling": node.dangling,
     }
 
@@ -212,4 +177,7 @@ def _shown(node: Node) -> str:
         return render.one_line(f"{node.path}  (nothing of that name is indexed)")
     chunk = node.chunk
     facts = [node.citation, str(chunk.day) if chunk and chunk.day else "", chunk.origin if chunk else ""]
-    return render.one_line("  ".join(f for f in (*facts, _first_line(chunk)) if f))
+    return render.one_line("  ".join(f for f in (*facts, view.first_line(chunk)) if f))
+
+
+COMMANDS: tuple[click.Command, ...] = (timeline, trace, link)

@@ -20,15 +20,17 @@ from starlette.types import ASGIApp
 
 from recollect.errors import NotFoundError, RecollectError, StoreBusyError, UsageError
 from recollect.memory import Memory
-from recollect.surfaces import openapi
+from recollect.surfaces import calls, openapi
 from recollect.surfaces.calls import ArgumentError, Call, offered
 from recollect.surfaces.events import Events
 from recollect.surfaces.guard import TOO_LARGE, Door, Guard
+from recollect.surfaces.upkeep import Upkeep
 
 _T = TypeVar("_T")
 _KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _PAGE = ("index.html", "page.css", "page.js", "ask.js", "dom.js", "drawing.js", "knobs.js", "icon.svg")
 _STREAM = "application/x-ndjson"
+_FINAL = ("fusion", "stages", "explain", "format")  # asked for of the final order alone
 SEARCHERS = 8
 
 
@@ -58,7 +60,7 @@ def failing(error: RecollectError) -> dict[str, Any]:
     """An error as plain values."""
     kind = type(error).__name__.removesuffix("Error")
     code = "".join(f"_{c.lower()}" if c.isupper() else c for c in kind).lstrip("_")
-    return {"error": {"code": code, "message": str(error), "hint": error.hint}}
+    return {"error": {"code": code, "message": str(error), "hint": calls.hint(error)}}
 
 
 class Api:
@@ -105,7 +107,11 @@ class Api:
                 ("vector", {"profile": "vector"}),
                 ("final", {}),
             ):
-                bare = {k: v for k, v in given.items() if k not in ("fusion", "stages", "explain")} if change else given
+                bare = (
+                    {k: v for k, v in given.items() if k not in ("fusion", "stages", "explain", "format")}
+                    if change
+                    else given
+                )
                 try:
                     answer = call.run(self.memory, {**bare, **change})
                 except RecollectError as error:
@@ -188,20 +194,22 @@ def server(app: ASGIApp) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def application(memory: Memory, door: Door, *, read_only: bool = False) -> ASGIApp:
-    """The whole server behind its guard."""
+def application(memory: Memory, door: Door, *, read_only: bool = False, warm: bool = True) -> ASGIApp:
+    """The whole server behind its guard; with `warm` it keeps the index up to date beside answering."""
     from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager  # noqa: PLC0415
 
     from recollect.surfaces import mcp  # noqa: PLC0415
 
     events = Events()
+    upkeep = Upkeep(memory, events.tell) if warm else contextlib.nullcontext()
     sessions = StreamableHTTPSessionManager(app=mcp.server(memory, read_only=read_only), stateless=True)
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         async with sessions.run():
-            yield
-        events.close()
+            with upkeep:
+                yield
+                events.close()
 
     app = Starlette(
         routes=[*Api(memory, events, read_only=read_only).routes(), Route("/mcp", StreamableHTTPASGIApp(sessions))],

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +14,7 @@ import click
 from recollect.errors import UsageError
 from recollect.settings import user_file
 from recollect.surfaces.agents import AGENTS, Agent, agent
-from recollect.surfaces.commands import _emit, cli
-from recollect.surfaces.openclaw import imported
+from recollect.surfaces.options import emit
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +29,8 @@ class Change:
     @property
     def diff(self) -> str:
         """The difference as `diff -u` shows it."""
+        import difflib  # noqa: PLC0415
+
         parts = (self.before.splitlines(keepends=True), self.after.splitlines(keepends=True))
         lines = difflib.unified_diff(*parts, str(self.file), str(self.file))
         return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
@@ -54,6 +52,9 @@ def _read(file: Path) -> str:
 
 def write(one: Change) -> None:
     """Replaces the file in one step, with its mode kept and the file as it was beside it as `.bak`."""
+    import shutil  # noqa: PLC0415
+    import tempfile  # noqa: PLC0415
+
     try:
         one.file.parent.mkdir(parents=True, exist_ok=True)
         mode = one.file.stat().st_mode & 0o777 if one.file.exists() else 0o600
@@ -74,6 +75,8 @@ def write(one: Change) -> None:
 
 def server_command(workspace: str | None, env: Mapping[str, str]) -> list[str]:
     """How an agent starts our server: the command by its whole path, as agents have search paths of their own."""
+    import shutil  # noqa: PLC0415
+
     found = shutil.which("recollect", path=os.path.dirname(sys.executable)) or shutil.which(
         "recollect", path=env.get("PATH")
     )
@@ -90,7 +93,7 @@ def _names() -> str:
     return ", ".join(AGENTS)
 
 
-@cli.command(epilog=f"Agents: {_names()}")
+@click.command(epilog=f"Agents: {_names()}")
 @click.argument("names", nargs=-1, metavar="[AGENT]...")
 @click.option("--uninstall", is_flag=True, help="Take our entry out again.")
 @click.option("--print", "only_print", is_flag=True, help="Only show what would be written.")
@@ -116,6 +119,8 @@ def install(
     changes: list[Change] = []
     notes: list[str] = []
     if settings_from:
+        from recollect.surfaces.openclaw import imported  # noqa: PLC0415
+
         file = user_file(env)
         before = _read(file)
         after, notes = imported(_read(Path(settings_from)), before)
@@ -144,4 +149,7 @@ def _carry_out(changes: Sequence[Change], notes: Sequence[str], *, ask: bool, on
     for note in notes:
         click.echo(f"note: {note}", err=True)
     if as_json:
-        _emit({"changes": done, "notes": list(notes)})
+        emit({"changes": done, "notes": list(notes)})
+
+
+COMMANDS: tuple[click.Command, ...] = (install,)

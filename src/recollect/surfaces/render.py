@@ -16,6 +16,7 @@ from recollect.text.words import index_terms, query_terms
 from recollect.types import Estimate, Found, Notice, SyncReport
 
 _WORD = re.compile(r"[^\W_]+(?:[_.\-/:@'][^\W_]+)*")
+_FEW = 3
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -33,19 +34,19 @@ def highlight(text: str, query: str) -> str:
     """The words of a text that the question asks for, in bold."""
     terms = query_terms(query)
     wanted = set(terms.words)
-    text = printable(text)
-    for run in sorted(
-        {"".join((p[0], p[1][1:])) for p in terms.phrases} | {w for w in wanted if not w.isascii()}, key=len
-    ):
-        text = (
-            text.replace(run, click.style(run, bold=True, fg="yellow")) if len(run) > 1 and "\x1b" not in text else text
-        )
+    # Scripts without spaces are searched by pairs of characters, so a run of them is marked inside its sentence.
+    runs = {"".join((p[0], p[1][1:])) for p in terms.phrases} | {w for w in wanted if not w.isascii()}
+    inside = re.compile("|".join(re.escape(r) for r in sorted(runs, key=len, reverse=True) if len(r) > 1) or r"(?!)")
+
+    def styled(match: re.Match[str]) -> str:
+        return click.style(match.group(), bold=True, fg="yellow")
 
     def mark(match: re.Match[str]) -> str:
-        word = match.group()
-        return click.style(word, bold=True, fg="yellow") if wanted.intersection(index_terms(word)[0].split()) else word
+        if wanted.intersection(index_terms(match.group())[0].split()) and match.group().isascii():
+            return styled(match)
+        return inside.sub(styled, match.group())
 
-    return _WORD.sub(mark, text) if "\x1b" not in text else text
+    return _WORD.sub(mark, printable(text))
 
 
 def notices(found: Iterable[Notice]) -> None:
@@ -67,7 +68,8 @@ def answer(found: Found) -> None:
         for line in highlight(hit.snippet, found.query.text).splitlines():
             if line.strip():
                 click.echo(f"      {line}")
-        marks = [f"conflicts with {i}" for i in hit.conflicts_with]
+        marks = [f"conflicts with {i}" for i in hit.conflicts_with[:_FEW]]
+        marks += [f"and {len(hit.conflicts_with) - _FEW} more"] if len(hit.conflicts_with) > _FEW else []
         marks += [f"superseded by {hit.superseded_by}"] if hit.superseded_by else []
         if marks:
             click.secho(f"      ! {', '.join(marks)}", fg="yellow")

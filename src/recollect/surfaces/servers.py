@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
 import socket
 import stat
 import sys
@@ -16,7 +17,8 @@ import click
 
 from recollect.errors import UsageError
 from recollect.memory import Memory
-from recollect.surfaces.commands import _workspace, cli
+from recollect.surfaces.options import with_memory
+from recollect.surfaces.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from recollect.surfaces.guard import Door
@@ -25,9 +27,9 @@ TOKEN = "RECOLLECT_TOKEN"  # noqa: S105 - the name of the variable, not a token
 _SHORTEST = 16
 
 
-@cli.command()
+@click.command()
 @click.option("--read-only", is_flag=True, help="Leave out the tools that write.")
-@_workspace
+@with_memory
 def mcp(memory: Memory, *, read_only: bool, as_json: bool) -> None:
     """Serve MCP on stdin and stdout, for an agent that starts it.
 
@@ -38,20 +40,20 @@ def mcp(memory: Memory, *, read_only: bool, as_json: bool) -> None:
     recollect mcp --read-only
     """
     del as_json
-    # The model loads while the protocol's own packages do.
-    threading.Thread(target=lambda: memory.embedder and memory.embedder.embed(["ready"], "query"), daemon=True).start()
-    from recollect.surfaces.mcp import serve_stdio  # noqa: PLC0415
+    _end_on_sigterm()
+    with Upkeep(memory):  # the model loads and the notes are read while the protocol's own packages load
+        from recollect.surfaces.mcp import serve_stdio  # noqa: PLC0415
 
-    serve_stdio(memory, read_only=read_only)
+        serve_stdio(memory, read_only=read_only)
 
 
-@cli.command()
+@click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others need a token.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any free one.")
 @click.option("--token-file", type=click.Path(), help=f"File (mode 0600) with the token; else {TOKEN}.")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A further name this server is asked by.")
 @click.option("--read-only", is_flag=True, help="Leave out what writes.")
-@_workspace
+@with_memory
 def serve(
     memory: Memory, *, host: str, port: int, token_file: str | None, allow_host: Sequence[str], read_only: bool,
     as_json: bool,
@@ -83,7 +85,18 @@ def serve(
 def _run(memory: Memory, door: Door, listening: socket.socket, *, read_only: bool) -> None:
     from recollect.surfaces.http import application, server  # noqa: PLC0415
 
+    _end_on_sigterm()
     server(application(memory, door, read_only=read_only)).run(sockets=[listening])
+
+
+def _end_on_sigterm() -> None:
+    """A polite end closes the index; the default would drop the process where it stands."""
+
+    def end(*_: object) -> None:
+        raise SystemExit(0)
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, end)
 
 
 def is_loopback(host: str) -> bool:
@@ -121,10 +134,13 @@ def _listen(host: str, port: int) -> socket.socket:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
-        made.listen()  # whoever reads the address and connects at once waits, and is not refused
+        made.listen(128)  # who reads the address may ask at once: it waits until everything is loaded
     except OSError as error:
         made.close()
         raise UsageError(
             f"cannot listen on {host}:{port}: {error.strerror}", hint="choose another --port, or 0 for any free one"
         ) from error
     return made
+
+
+COMMANDS: tuple[click.Command, ...] = (mcp, serve)

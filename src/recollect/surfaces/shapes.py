@@ -59,8 +59,11 @@ TRACE = record(
         )
     ),
 )
+PACKED = record(
+    id=STRING, citation=STRING, date=maybe(STRING), origin=STRING, cut=FLAG, also=several(STRING), conflict=STRING
+)
 FOUND = record(
-    {"trace": TRACE},
+    {"trace": TRACE, "context": STRING, "tokens": COUNT, "passages": several(PACKED), "left_out": COUNT},
     query=STRING, profile=STRING, mode={"enum": ["hybrid", "lexical", "vector"]}, results=several(HIT), notices=NOTICES,
     embedder=STRING, stale=FLAG, took_ms=NUMBER,
 )  # fmt: skip
@@ -75,5 +78,34 @@ STATUS = record(
     models=several(record(name=STRING, dim=COUNT, vectors=COUNT)),
     skipped=several(record(path=STRING, reason=STRING)), notices=NOTICES,
 )  # fmt: skip
+REMEMBERED = record(
+    written=FLAG, path=STRING, start_line=COUNT, end_line=COUNT, citation=STRING, id=STRING, created=FLAG,
+    notices=NOTICES,
+)  # fmt: skip
+RECEIPT = record(
+    receipt=maybe(STRING),
+    dry_run=FLAG,
+    passages=several(
+        record(
+            path=STRING,
+            start_line=COUNT,
+            end_line=COUNT,
+            citation=STRING,
+            id=maybe(STRING),
+            source=STRING,
+            text=maybe(STRING),
+        )
+    ),
+    files=several(record(path=STRING, deleted=FLAG, backup=maybe(STRING))),
+    files_left_alone=several(STRING),
+    removed=record(passages=COUNT, vectors=COUNT),
+    tombstones=COUNT,
+    proof=record(proved=FLAG, searched=COUNT, still_found=several(STRING), lingering=several(STRING)),
+)
+ENTRY = record(
+    id=STRING, citation=STRING, path=STRING, start_line=COUNT, end_line=COUNT, heading=several(STRING), source=STRING,
+    origin=STRING, date=maybe(STRING), first_line=STRING, when=STRING, by=STRING, here=FLAG,
+)  # fmt: skip
+TIMELINE = record(entries=several(ENTRY), notices=NOTICES)
 PROFILES = record(profiles=several(record(name=STRING, fusion=STRING, stages=several(STRING), pool=COUNT, limit=COUNT)))
 ERROR = record(error=record(code=STRING, message=STRING, hint=STRING))

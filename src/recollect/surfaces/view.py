@@ -11,9 +11,15 @@ from recollect.memory import Status, Text
 from recollect.search import spec
 from recollect.search.combine import addends
 from recollect.search.explain import Why
+from recollect.search.pack import Context
 from recollect.search.pipeline import Profile
+from recollect.search.timeline import Entry
 from recollect.settings import Settings
-from recollect.types import Candidate, Estimate, Found, Hit, Notice, Step, SyncReport
+from recollect.sync.forget import Receipt
+from recollect.sync.remember import Remembered
+from recollect.types import Candidate, Chunk, Estimate, Found, Hit, Notice, Step, SyncReport
+
+_LINE = 100
 
 
 def _number(value: float | None) -> float | None:
@@ -214,6 +220,92 @@ def profiles(several: Iterable[Profile]) -> dict[str, Any]:
             for p in several
         ]
     }
+
+
+def first_line(chunk: Chunk | None) -> str:
+    """The first words of a passage, on one line."""
+    text = next((line.strip() for line in chunk.text.splitlines() if line.strip()), "") if chunk else ""
+    return text if len(text) <= _LINE else text[: _LINE - 1] + "…"
+
+
+def timeline(entries: Iterable[Entry], notices: Iterable[Notice]) -> dict[str, Any]:
+    """What came before and after."""
+    return {"entries": [_entry(e) for e in entries], "notices": [notice(n) for n in notices]}
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    return {**_passage(entry.chunk), "when": entry.when, "by": entry.by, "here": entry.here}
+
+
+def _passage(chunk: Chunk) -> dict[str, Any]:
+    return {
+        "id": chunk.id,
+        "citation": chunk.citation,
+        "path": chunk.path,
+        "start_line": chunk.start_line,
+        "end_line": chunk.end_line,
+        "heading": list(chunk.heading),
+        "source": chunk.source,
+        "origin": chunk.origin,
+        "date": chunk.day.isoformat() if chunk.day else None,
+        "first_line": first_line(chunk),
+    }
+
+
+def remembered(one: Remembered) -> dict[str, Any]:
+    """Where a memory stands, as plain values."""
+    return {
+        "written": one.written,
+        "path": one.path,
+        "start_line": one.start_line,
+        "end_line": one.end_line,
+        "citation": one.citation,
+        "id": one.id,
+        "created": one.created,
+        "notices": [notice(n) for n in one.notices],
+    }
+
+
+def receipt(one: Receipt) -> dict[str, Any]:
+    """What was or would be forgotten, as plain values; the text stands in a preview alone."""
+    return {
+        "receipt": one.id or None,
+        "dry_run": not one.id,
+        "passages": [
+            {"path": p.path, "start_line": p.start_line, "end_line": p.end_line, "citation": p.citation,
+             "id": p.id or None, "source": p.source, "text": None if one.id else p.text}
+            for p in one.pieces
+        ],
+        "files": [{"path": f.path, "deleted": f.deleted, "backup": f.backup or None} for f in one.files],
+        "files_left_alone": list(one.kept_files),
+        "removed": {"passages": one.chunks, "vectors": one.vectors},
+        "tombstones": one.tombstones,
+        "proof": {"proved": one.proved, "searched": one.searched, "still_found": list(one.still_found),
+                  "lingering": list(one.lingering)},
+    }  # fmt: skip
+
+
+def lifted(count: int, backups: Iterable[str]) -> dict[str, Any]:
+    """What lifting tombstones did."""
+    return {"lifted": count, "backups": list(backups)}
+
+
+def context(packed: Context, *, explain: bool = False) -> dict[str, Any]:
+    """The answer of a search with the block and what stands in it."""
+    passages = [
+        {
+            "id": one.chunk.id,
+            "citation": one.chunk.citation,
+            "date": one.chunk.day.isoformat() if one.chunk.day else None,
+            "origin": one.chunk.origin,
+            "cut": one.cut,
+            "also": list(one.also),
+            "conflict": one.conflict,
+        }
+        for one in packed.passages
+    ]
+    block = {"context": packed.text, "tokens": packed.tokens, "passages": passages, "left_out": packed.left_out}
+    return (found(packed.found, explain=explain) if packed.found else {}) | block
 
 
 def config(one: Settings) -> dict[str, Any]:

@@ -7,18 +7,17 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from recollect.errors import UsageError
 from recollect.surfaces import render, view
-from recollect.surfaces.commands import _day, _emit, _workspace
+from recollect.surfaces.options import day, emit, with_memory
 
 if TYPE_CHECKING:
     from recollect.memory import Memory
     from recollect.sync.forget import Piece, Receipt
-    from recollect.sync.remember import Remembered
     from recollect.types import SyncReport
 
 _SHOWN = 20
@@ -32,7 +31,7 @@ _SHOWN = 20
 @click.option("--date", help="Day whose note to write to: a date or a phrase such as 'yesterday'.")
 @click.option("--supersedes", default="", metavar="ID", help="Passage that is no longer true; gets a file of its own.")
 @click.option("--force", is_flag=True, help="Write even if it is there already, or was forgotten.")
-@_workspace
+@with_memory
 def remember(
     memory: Memory, words: Sequence[str], *, file: str, heading: str, tags: str, date: str | None, supersedes: str,
     force: bool, as_json: bool,
@@ -47,11 +46,11 @@ def remember(
     """
     now = dt.datetime.now()  # noqa: DTZ005 - the day of this place
     done = memory.remember(
-        _given(words), file=file, heading=heading, tags=tags.split(","), day=_day(date, "--date", now),
+        _given(words), file=file, heading=heading, tags=tags.split(","), day=day(date, "--date", now),
         supersedes=supersedes, force=force, now=now,
     )  # fmt: skip
     if as_json:
-        _emit(remembered(done))
+        emit(view.remembered(done))
         return
     render.notices(done.notices)
     if done.written:
@@ -78,7 +77,7 @@ def _given(words: Sequence[str]) -> str:
 @click.option("--no-backup", is_flag=True, help="With --from-files: keep no copy of the notes that are changed.")
 @click.option("--yes", is_flag=True, help="Do it; without, only show what would go.")
 @click.option("--undo", default="", metavar="RECEIPT", help="Lift the tombstones of a receipt, or of a passage's id.")
-@_workspace
+@with_memory
 def forget(
     memory: Memory, selector: str, *, query: str, session: str, before: str | None, from_files: bool, no_backup: bool,
     yes: bool, undo: str, as_json: bool,
@@ -96,11 +95,11 @@ def forget(
         return
     now = dt.datetime.now()  # noqa: DTZ005 - the day of this place
     done = memory.forget(
-        selector, query=query, session=session, before=_day(before, "--before", now), yes=yes,
+        selector, query=query, session=session, before=day(before, "--before", now), yes=yes,
         from_files=from_files, backup=not no_backup, now=now,
     )  # fmt: skip
     if as_json:
-        _emit(receipt(done))
+        emit(view.receipt(done))
     else:
         _show(done, yes=yes, from_files=from_files)
 
@@ -110,7 +109,7 @@ def _undo(memory: Memory, name: str, *, as_json: bool, others: bool) -> None:
         raise UsageError("--undo stands alone", hint="recollect forget --undo RECEIPT")
     count, backups = memory.unforget(name)
     if as_json:
-        _emit({"lifted": count, "backups": list(backups)})
+        emit(view.lifted(count, backups))
         return
     click.echo(f"{_count(count, 'tombstone')} lifted; what the files still hold is known again")
     for place in backups:
@@ -160,7 +159,7 @@ def _first_words(piece: Piece) -> str:
 
 @click.command()
 @click.option("--poll", "poll_s", type=click.FloatRange(0.1), help="Look every so many seconds, without notifications.")
-@_workspace
+@with_memory
 def watch(memory: Memory, *, poll_s: float | None, as_json: bool) -> None:
     """Keep the index warm until it is interrupted.
 
@@ -176,7 +175,7 @@ def watch(memory: Memory, *, poll_s: float | None, as_json: bool) -> None:
 
     def tell(report: SyncReport) -> None:
         if as_json:
-            _emit(view.report(report))
+            emit(view.report(report))
             return
         render.notices(report.notices)
         text = f"{report.added} added, {report.changed} changed, {report.dropped} dropped, {report.embedded} embedded"
@@ -187,39 +186,6 @@ def watch(memory: Memory, *, poll_s: float | None, as_json: bool) -> None:
         if not as_json:
             click.echo(f"watching {render.one_line(str(memory.root))}; Ctrl-C ends it", err=True)
         ended.wait()
-
-
-def remembered(one: Remembered) -> dict[str, Any]:
-    """Where a memory stands, as plain values."""
-    return {
-        "written": one.written,
-        "path": one.path,
-        "start_line": one.start_line,
-        "end_line": one.end_line,
-        "citation": one.citation,
-        "id": one.id,
-        "created": one.created,
-        "notices": [view.notice(n) for n in one.notices],
-    }
-
-
-def receipt(one: Receipt) -> dict[str, Any]:
-    """What was or would be forgotten, as plain values; the text stands in a preview alone."""
-    return {
-        "receipt": one.id or None,
-        "dry_run": not one.id,
-        "passages": [
-            {"path": p.path, "start_line": p.start_line, "end_line": p.end_line, "citation": p.citation,
-             "id": p.id or None, "source": p.source, "text": None if one.id else p.text}
-            for p in one.pieces
-        ],
-        "files": [{"path": f.path, "deleted": f.deleted, "backup": f.backup or None} for f in one.files],
-        "files_left_alone": list(one.kept_files),
-        "removed": {"passages": one.chunks, "vectors": one.vectors},
-        "tombstones": one.tombstones,
-        "proof": {"proved": one.proved, "searched": one.searched, "still_found": list(one.still_found),
-                  "lingering": list(one.lingering)},
-    }  # fmt: skip
 
 
 COMMANDS: tuple[click.Command, ...] = (remember, forget, watch)

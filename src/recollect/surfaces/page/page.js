@@ -6,6 +6,7 @@ import { columns, slopes, strip, sum, table } from "./drawing.js";
 import * as knobs from "./knobs.js";
 
 const DEBOUNCE_MS = 30;
+const FEW = 2;
 const search = latest();
 const searchBeside = latest();
 const state = { profiles: [], answer: null, chosen: null, at: -1, days: null };
@@ -76,8 +77,10 @@ function card(hit, i, { beside } = {}) {
   const asked = $("query").value;
   const bars = el("div", { class: "bars" }, ...bar("score", hit.score), ...bar("confidence", hit.confidence));
   const badges = [];
-  for (const id of hit.conflicts_with || []) badges.push(el("button", { type: "button", class: "badge", onclick: (e) => open(e, id) }, "conflicts with another note"));
-  if (hit.superseded_by) badges.push(el("button", { type: "button", class: "badge", onclick: (e) => open(e, hit.superseded_by) }, "superseded"));
+  const others = hit.conflicts_with || [];
+  for (const id of others.slice(0, FEW)) badges.push(leading(`conflicts with ${named(id)}`, id));
+  if (others.length > FEW) badges.push(el("span", { class: "badge", title: others.slice(FEW).map(named).join("\n") }, `and ${others.length - FEW} more`));
+  if (hit.superseded_by) badges.push(leading(`superseded by ${named(hit.superseded_by)}`, hit.superseded_by));
   if (hit.origin && hit.origin !== "owner") badges.push(el("span", { class: "badge" }, hit.origin));
   if (beside) badges.push(moved(beside.get(hit.id), i + 1));
   const made = el(
@@ -93,6 +96,11 @@ function card(hit, i, { beside } = {}) {
   made.addEventListener("focus", () => choose(hit.id));
   return made;
 }
+
+// A passage that another is told to speak against or replace, by its place where the answer knows it.
+const named = (id) => state.answer?.trace?.candidates[id]?.citation || `passage ${id}`;
+
+const leading = (words, id) => el("button", { type: "button", class: "badge", dir: "auto", onclick: (e) => open(e, id) }, words);
 
 function moved(before, now) {
   if (!before) return el("span", { class: "badge" }, "new here");
