@@ -130,7 +130,7 @@ def test_index_reports_what_it_did_and_each_file_passed_over(capsys: Capture, wr
     report = answer(capsys, "index")
     assert list(report) == [
         "added", "changed", "dropped", "unchanged", "chunks", "embedded", "pending", "complete", "skipped", "notices",
-        "took_ms", "model", "estimate", "pruned", "forgotten", "left", "redacted",
+        "took_ms", "model", "estimate", "pruned", "forgotten", "left", "redacted", "waiting",
     ]  # fmt: skip
     assert (report["added"], report["embedded"], report["pending"], report["complete"]) == (3, 3, 0, True)
     assert report["skipped"] == [{"path": "memory/binary.md", "reason": "a binary file"}]
@@ -174,7 +174,7 @@ def test_status_counts_disk_against_index(capsys: Capture, root: Path) -> None:
     assert list(before) == [
         "version", "workspace", "index", "fresh", "documents", "on_disk", "to_add", "to_change", "to_drop", "chunks",
         "bytes", "embedder", "embedded", "pending", "models", "skipped", "notices", "answering", "refused", "cache",
-        "levels", "sources",
+        "levels", "sources", "waiting", "chain",
     ]  # fmt: skip
     assert (before["version"], before["workspace"], before["fresh"], before["to_add"]) == (
         __version__,

@@ -90,10 +90,10 @@ def _run(memory: Memory, door: Door, listening: socket.socket, *, read_only: boo
 
 
 def _end_on_sigterm() -> None:
-    """A polite end closes the index; the default would drop the process where it stands."""
+    """Ends with 0 at once: every write is whole or absent, so nothing need be closed and nothing hung is waited for."""
 
     def end(*_: object) -> None:
-        raise SystemExit(0)
+        os._exit(0)
 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, end)
