@@ -155,7 +155,8 @@ class Guarded:
         except LateError:
             if gate == "probe":
                 raise self._resting() from None  # it goes on, and closes the breaker for the next question
-            error = EmbedderError(f"{self.id} did not answer within {round(limit_s, 2):g} s", hint=_HINT)
+            shown = round(limit_s, 1 if limit_s >= 0.5 else 2)  # a hundredth went by before it was asked
+            error = EmbedderError(f"{self.id} did not answer within {shown:g} s", hint=_HINT)
             call.given_up = True
             self.breaker.fail(error)
             raise error from None
