@@ -616,13 +616,13 @@ class Memory:
         return found
 
     def _memo_key(self, query: Query, chosen: Profile) -> tuple[object, ...] | None:
-        """What an answer depends on: the question, the minute, the profile, and all that the index holds."""
+        """What an answer depends on: the question, the day, the profile, and all that the index holds."""
         if self._answers is None or any(isinstance(s, Rerank) for s in chosen.stages):
             return None
         if self.settings.consolidate and self.store.unjudged(1):
             return None  # what passages are to each other is still being found out
-        minute = query.now.replace(second=0, microsecond=0)
-        return replace(query, now=minute), repr(chosen), self.store.generation, pinned(self.store)
+        day = query.now.replace(hour=0, minute=0, second=0, microsecond=0)  # no stage looks at the hour
+        return replace(query, now=day), repr(chosen), self.store.generation, pinned(self.store)
 
     def _known_answer(self, key: tuple[object, ...]) -> Found | None:
         with self._count:
