@@ -123,6 +123,7 @@ def switch(root: Path, chunks: int, *, kills: int) -> None:
         assert vectors(memory, OLD) == chunks, "the old ones are kept"
 
 
+@pytest.mark.slow  # races with the speed of the machine
 def test_a_switch_that_is_killed(tmp_path: Path) -> None:
     switch(tmp_path, 500, kills=1)
 

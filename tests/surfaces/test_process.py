@@ -152,6 +152,7 @@ with Memory.open(sys.argv[1], embed__model="local", embed__deadline_s=0.01) as m
 """
 
 
+@pytest.mark.slow  # races with the speed of the machine
 def test_a_process_ends_well_while_a_model_that_was_given_up_is_still_at_work(root: Path) -> None:
     assert recollect("index", "--model", "local").returncode == 0
     late = ["search", "staging", "--model", "local", "--no-sync", "--setting", "embed.deadline_s=0.01"]
