@@ -107,7 +107,6 @@ def test_killed_fifty_times_the_index_is_the_same(notes: Path, undisturbed: Whol
     assert content(tmp_path / "index.sqlite") == expected
 
 
-@pytest.mark.slow  # races with the speed of the machine
 def test_two_runs_at_once_make_one_index(notes: Path, undisturbed: Whole, tmp_path: Path) -> None:
     file = tmp_path / "index.sqlite"
     both = [index(notes, file) for _ in range(2)]

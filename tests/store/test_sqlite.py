@@ -452,3 +452,25 @@ def test_without_the_extension_an_index_works_as_before(file: Path, monkeypatch:
     store.close()
     monkeypatch.undo()
     look(file)
+
+
+def test_a_file_that_another_process_is_just_making_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before a new file is in WAL mode SQLite says `busy` at once, whatever the timeout."""
+    prepare, times = SqliteStore._prepare, []
+
+    def busy_at_first(self: SqliteStore) -> None:
+        times.append(1)
+        if len(times) < 3:
+            raise apsw.BusyError("locked")
+        prepare(self)
+
+    monkeypatch.setattr(SqliteStore, "_prepare", busy_at_first)
+    monkeypatch.setattr("recollect.store.sqlite._OPEN_AGAIN_S", 0.0)
+    SqliteStore(tmp_path / "index.sqlite").close()
+    assert len(times) == 3
+    times.clear()
+    monkeypatch.setattr("recollect.store.sqlite.BUSY_TIMEOUT_MS", 0)
+    with pytest.raises(StoreBusyError, match="writing"):
+        SqliteStore(tmp_path / "other.sqlite")

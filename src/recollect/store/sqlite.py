@@ -35,6 +35,7 @@ HEAD_WEIGHT, BODY_WEIGHT, EXACT_WEIGHT = 1.5, 1.0, 0.25
 MOUNTS = Path("/proc/self/mounts")
 _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "9p", "afs", "fuse.sshfs", "fuse.rclone", "ceph", "glusterfs")
 _IN = 900
+_OPEN_AGAIN_S = 0.02
 _PLAUSIBLE_VERSION = 1000
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name, type"
 
@@ -116,16 +117,29 @@ class SqliteStore(KinTables, HistoryTables):
         self._reading = 0
         self._quiet = threading.Condition()
         with _translated(self.path):
-            self._db = self._connect()
-            try:
-                self._check_version()
-                self._prepare()
-                self._migrate()
-                self._places = self._inodes()
-                self._settle_in()
-            except BaseException:
-                self._db.close()
+            # Two processes that make a file at once meet where SQLite does not wait: it is no WAL file yet.
+            until = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+            while not self._opened(last=time.monotonic() >= until):
+                time.sleep(_OPEN_AGAIN_S)
+
+    def _opened(self, *, last: bool) -> bool:
+        """Opens and prepares the file; False where another process is at it, which on the `last` try is an error."""
+        self._db = self._connect()
+        try:
+            self._check_version()
+            self._prepare()
+            self._migrate()
+            self._places = self._inodes()
+            self._settle_in()
+        except (apsw.BusyError, StoreBusyError):
+            self._db.close()
+            if last:
                 raise
+            return False
+        except BaseException:
+            self._db.close()
+            raise
+        return True
 
     def _connect(self) -> apsw.Connection:
         if self._file is None:
