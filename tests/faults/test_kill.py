@@ -28,9 +28,9 @@ def lives(folder: Path, act: str, kills: int, seed: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("act", ACTS)
 def test_a_few_kills_break_nothing(tmp_path: Path, act: str) -> None:
-    told = lives(tmp_path, act, 6, seed=1)
+    told = lives(tmp_path, act, 14, seed=1)
     assert told["broken"] == []
-    assert told["killed"] >= 1, "some died at work; how many of six depends on the machine"
+    assert told["killed"] >= 3, "some died at work; how many depends on how fast the machine is"
 
 
 @pytest.mark.slow
