@@ -146,6 +146,25 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
+class Sought:
+    """What the keyword leg looks for: chunks that have any of it, or all of it where `every` is set.
+
+    `words` stand in headings or text, `phrases` side by side in one of them, `prefixes` are how a word there begins
+    and `exact` are terms of the field of that name. With `in_head` off, headings and file names are not looked at.
+    """
+
+    words: tuple[str, ...] = ()
+    phrases: tuple[tuple[str, str], ...] = ()
+    prefixes: tuple[str, ...] = ()
+    exact: tuple[str, ...] = ()
+    every: bool = False
+    in_head: bool = True
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.phrases or self.prefixes or self.exact)
+
+
+@dataclass(frozen=True, slots=True)
 class Scored:
     """A row of the store and a leg's own score for it, larger is better."""
 
@@ -240,8 +259,8 @@ class Store(Protocol):
         """Removes documents; vectors stay, for text that comes back elsewhere."""
         ...
 
-    def lexical(self, match: str, limit: int, filters: Filters) -> list[Scored]:
-        """The best rows for a match string by BM25."""
+    def lexical(self, sought: Sought, limit: int, filters: Filters) -> list[Scored]:
+        """The best rows for what is sought by BM25."""
         ...
 
     def nearest(self, model: str, vector: Vectors, limit: int, filters: Filters) -> Nearest:
@@ -396,5 +415,5 @@ class Stage(Protocol):
 __all__ = [
     "Asked", "Conversations", "Copy", "Embedder", "FieldTerms", "Heard", "Linked", "Moment", "Nearest", "Place",
     "Progress", "Reranker", "Role",
-    "Scanned", "Scored", "Source", "Stage", "Store", "Stored", "TermCounts", "Vectors",
+    "Scanned", "Scored", "Sought", "Source", "Stage", "Store", "Stored", "TermCounts", "Vectors",
 ]  # fmt: skip

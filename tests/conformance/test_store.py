@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import pytest
 
-from recollect.ports import Copy, Moment, Scored, Store, Vectors
+from recollect.ports import Copy, Moment, Scored, Sought, Store, Vectors
 from recollect.store.sqlite import SqliteStore
 from recollect.text.chunk import Passage
 from recollect.types import Chunk, Document, Edge, End, Facts, Filters, Relations
@@ -72,6 +72,10 @@ def put(
     return store.chunks_of(path)
 
 
+def words(*wanted: str) -> Sought:
+    return Sought(wanted)
+
+
 def rows(found: list[Scored] | tuple[Scored, ...]) -> list[int]:
     return [s.row for s in found]
 
@@ -111,8 +115,8 @@ def test_put_again_replaces_and_keeps_the_rows_of_what_stayed(store: WholeStore)
     assert set(after) == {"comes new", "stays here"}
     assert after["stays here"].row == before["stays here"]
     assert after["stays here"].start_line == 2, "it moved, and its lines with it"
-    assert store.lexical("away", 10, NO_FILTERS) == []
-    assert rows(store.lexical("new", 10, NO_FILTERS)) == [after["comes new"].row]
+    assert store.lexical(words("away"), 10, NO_FILTERS) == []
+    assert rows(store.lexical(words("new"), 10, NO_FILTERS)) == [after["comes new"].row]
 
 
 def test_a_chunk_whose_words_stayed_but_whose_heading_did_not_is_put_anew(store: WholeStore) -> None:
@@ -133,7 +137,7 @@ def test_fresh_makes_every_row_anew(store: WholeStore) -> None:
     store.put(document, "d", Facts(), [chunk("a.md", "one")], fresh=True)
     assert [c.text for c in store.chunks_of("a.md")] == ["one"]
     assert store.chunks_of("b.md") == other
-    assert len(store.lexical("one OR two OR three", 10, NO_FILTERS)) == 2
+    assert len(store.lexical(words("one", "two", "three"), 10, NO_FILTERS)) == 2
 
 
 def test_extend_adds_and_drops_and_leaves_the_others_alone(store: WholeStore) -> None:
@@ -145,7 +149,7 @@ def test_extend_adds_and_drops_and_leaves_the_others_alone(store: WholeStore) ->
     assert set(after) == {"one", "two and three"}
     assert after["one"].row == before["one"].row
     assert after["one"].facts.title == "Named"
-    assert [s.row for s in store.lexical("two", 9, NO_FILTERS)] == [after["two and three"].row]
+    assert [s.row for s in store.lexical(words("two"), 9, NO_FILTERS)] == [after["two and three"].row]
     known = store.documents()["s.jsonl"]
     assert (known.size, known.mtime_ns, known.digest, known.tail) == (20, 5, "more", "here")
     generation = store.generation
@@ -195,7 +199,7 @@ def test_drop_takes_chunks_and_terms_along_and_minds_no_unknown_path(store: Whol
     put(store, "b.md", "apple")
     store.drop(["a.md", "never there.md"])
     assert list(store.documents()) == ["b.md"]
-    assert [c.path for c in store.chunks(rows(store.lexical("apple", 10, NO_FILTERS))).values()] == ["b.md"]
+    assert [c.path for c in store.chunks(rows(store.lexical(words("appl"), 10, NO_FILTERS))).values()] == ["b.md"]
     assert store.term_counts(["appl"]).chunks == 1
 
 
@@ -211,7 +215,7 @@ def test_writes_join_one_transaction_and_vanish_with_it(store: WholeStore) -> No
     with pytest.raises(KeyError):
         fail()
     assert list(store.documents()) == ["kept.md"]
-    assert len(store.lexical("kept OR lost", 10, NO_FILTERS)) == 1
+    assert len(store.lexical(words("kept", "lost"), 10, NO_FILTERS)) == 1
 
 
 def test_the_generation_grows_with_every_change_and_only_then(store: WholeStore) -> None:
@@ -240,16 +244,16 @@ def test_lexical_order_is_best_first_and_equal_scores_by_row(store: WholeStore) 
     (much,) = put(store, "a.md", "apple apple apple")
     equal = [put(store, f"{name}.md", "apple pear plum fig")[0].row for name in "bcdef"]
     put(store, "z.md", "cherry")
-    found = store.lexical("appl", 10, NO_FILTERS)
+    found = store.lexical(words("appl"), 10, NO_FILTERS)
     assert rows(found) == [much.row, *sorted(equal)]
     assert [s.score for s in found] == sorted((s.score for s in found), reverse=True)
-    assert store.lexical("appl", 3, NO_FILTERS) == found[:3], "the limit cuts, it does not choose"
+    assert store.lexical(words("appl"), 3, NO_FILTERS) == found[:3], "the limit cuts, it does not choose"
 
 
 def test_no_match_string_and_no_match_find_nothing(store: WholeStore) -> None:
     put(store, "a.md", "apple")
-    assert store.lexical("", 10, NO_FILTERS) == []
-    assert store.lexical('"pear"', 10, NO_FILTERS) == []
+    assert store.lexical(words(), 10, NO_FILTERS) == []
+    assert store.lexical(words("pear"), 10, NO_FILTERS) == []
 
 
 MARCH, APRIL = dt.date(2026, 3, 1), dt.date(2026, 4, 1)
@@ -285,7 +289,7 @@ def test_filters_hold_for_every_leg(store: WholeStore, filters: Filters, expecte
     def found(scored: list[Scored] | tuple[Scored, ...]) -> set[str]:
         return {c.path for c in store.chunks(rows(scored)).values()}
 
-    assert found(store.lexical("appl", 10, filters)) == expected
+    assert found(store.lexical(words("appl"), 10, filters)) == expected
     assert found(store.nearest(MODEL, unit(1, 0, 0, 0), 10, filters).rows) == expected
     by_name = store.by_name_or_date(["march", "april", "undated"], [], 10, filters)
     assert found(by_name) == expected
@@ -296,7 +300,7 @@ def test_filters_choose_before_the_limit_cuts(store: WholeStore) -> None:
         put(store, f"memory/a{n:02}/standup.md", "apple apple apple", facts=Facts(date=MARCH))
     put(store, "memory/wanted/standup.md", "apple once among many other words", facts=Facts(date=MARCH))
     only = Filters(path="memory/wanted")
-    assert len(store.lexical("appl", 5, only)) == 1
+    assert len(store.lexical(words("appl"), 5, only)) == 1
     assert len(store.by_name_or_date(["standup"], [], 5, only)) == 1
     assert len(store.by_name_or_date([], [("2026-03-01", "2026-03-01")], 5, only)) == 1
 
@@ -314,8 +318,8 @@ def test_a_passage_with_a_time_and_origin_of_its_own_is_found_by_them(store: Who
     assert (asked.time, asked.origin, asked.day) == (said, "owner", dt.date(2026, 4, 2))
     assert (answered.origin, undated.time, undated.day) == ("agent", None, MARCH)
     second = Filters(since=dt.date(2026, 4, 3), until=dt.date(2026, 4, 3))
-    assert rows(store.lexical("appl", 9, second)) == [answered.row]
-    assert rows(store.lexical("appl", 9, Filters(origin="agent"))) == [answered.row]
+    assert rows(store.lexical(words("appl"), 9, second)) == [answered.row]
+    assert rows(store.lexical(words("appl"), 9, Filters(origin="agent"))) == [answered.row]
     assert rows(store.by_name_or_date([], [("2026-04-02", "2026-04-02")], 9, NO_FILTERS)) == [asked.row]
     assert rows(store.by_name_or_date([], [("2026-03-01", "2026-03-01")], 9, NO_FILTERS)) == [undated.row]
     moved = [replace(t, start_line=t.start_line + 1, time=None, origin="system") for t in turns]
@@ -327,12 +331,12 @@ def test_a_passage_with_a_time_and_origin_of_its_own_is_found_by_them(store: Who
 
 def test_a_path_filter_knows_names_in_either_unicode_form(store: WholeStore) -> None:
     put(store, "memory/caf\u00e9.md", "apple")
-    assert len(store.lexical("appl", 5, Filters(path="memory/cafe\u0301.md"))) == 1
+    assert len(store.lexical(words("appl"), 5, Filters(path="memory/cafe\u0301.md"))) == 1
 
 
 def test_a_path_filter_may_name_a_folder_with_brackets(store: WholeStore) -> None:
     put(store, "memory/[draft]/a.md", "apple")
-    assert len(store.lexical("appl", 5, Filters(path="memory/[draft]"))) == 1
+    assert len(store.lexical(words("appl"), 5, Filters(path="memory/[draft]"))) == 1
 
 
 def random_units(count: int, seed: int, dim: int = 4) -> Vectors:
@@ -369,7 +373,7 @@ def test_which_of_equal_keyword_scores_get_in_does_not_depend_on_the_order_of_in
     for order in (names, names[::-1]):
         store.drop(names)
         ids = {put(store, name, "the same words")[0].row: name for name in order}
-        kept.append({ids[row] for row in rows(store.lexical('body : "word"', 10, NO_FILTERS))})
+        kept.append({ids[row] for row in rows(store.lexical(words("word"), 10, NO_FILTERS))})
     assert kept[0] == kept[1]
     assert len(kept[0]) == 10
 
@@ -532,9 +536,9 @@ def test_as_of_a_day_nothing_dated_later_is_there_and_what_has_no_date_is(store:
     (march,) = put(store, "memory/2026-03-01.md", "word", facts=Facts(date=MARCH))
     put(store, "memory/2026-04-01.md", "word", facts=Facts(date=APRIL))
     (undated,) = put(store, "plan.md", "word", mtime_ns=4_000_000_000_000_000_000)
-    found = store.lexical("word", 10, Filters(as_of=MARCH))
+    found = store.lexical(words("word"), 10, Filters(as_of=MARCH))
     assert set(rows(found)) == {march.row, undated.row}
-    assert rows(store.lexical("word", 10, Filters(as_of=MARCH - dt.timedelta(days=1)))) == [undated.row]
+    assert rows(store.lexical(words("word"), 10, Filters(as_of=MARCH - dt.timedelta(days=1)))) == [undated.row]
 
 
 def test_dims_name_every_model_that_has_a_vector(store: WholeStore) -> None:

@@ -123,8 +123,8 @@ def words(s: str) -> None:
     store = memory().store
     s = clean(s)
     asked = ask(s, store.term_counts)
-    for match in (asked.match, asked.match_all):
-        store.lexical(match, 5, Filters())
+    for sought in (asked.sought, asked.sought_whole):
+        store.lexical(sought, 5, Filters())
     body, exact = index_terms(s)
     assert "\0" not in body + exact
     for a, b in places(s):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.ports import FieldTerms
+from recollect.ports import FieldTerms, Sought
 from recollect.search.evidence import (
     HEAD_WEIGHT,
     K1,
@@ -137,8 +137,8 @@ def test_the_least_gap_is_the_least_over_all_pairs(first: list[int], second: lis
     assert min_gap(first, second) == min(every)
 
 
-def find(store: SqliteStore, match: str) -> list[str]:
-    return [store.chunks([s.row])[s.row].id for s in store.lexical(match, 10, Filters())]
+def find(store: SqliteStore, sought: Sought) -> list[str]:
+    return [store.chunks([s.row])[s.row].id for s in store.lexical(sought, 10, Filters())]
 
 
 CHINESE: list[Chunk] = [
@@ -152,7 +152,7 @@ CHINESE: list[Chunk] = [
 def test_a_single_character_is_found_in_text_and_headings() -> None:
     store = store_of(CHINESE)
     asked = ask("茶", store.term_counts)
-    assert sorted(find(store, asked.match)) == ["heading", "inside"]
+    assert sorted(find(store, asked.sought)) == ["heading", "inside"]
     in_heading = measure(asked, fields(store, "heading"))
     assert (in_heading["cover"], in_heading["head"]) == (1.0, 1.0)
     assert 0 < in_heading["text"] < 1
@@ -163,7 +163,7 @@ def test_a_single_character_is_found_in_text_and_headings() -> None:
 
 def test_a_longer_word_without_spaces_is_found_in_headings_too() -> None:
     store = store_of(CHINESE)
-    assert find(store, ask("备份脚本", store.term_counts).match) == ["phrase"]
+    assert find(store, ask("备份脚本", store.term_counts).sought) == ["phrase"]
 
 
 def test_words_that_cost_much_and_say_little_stay_out_of_the_match() -> None:
@@ -171,24 +171,24 @@ def test_words_that_cost_much_and_say_little_stay_out_of_the_match() -> None:
     store = store_of([chunk(name, f"common words about {name}", path=f"{name}x.md") for name in names])
     asked = ask("common zaah", store.term_counts)
     assert asked.common == {"common"}
-    assert '"common"' not in asked.match
-    assert find(store, asked.match) == ["zaah"]
-    assert len(find(store, ask("common words", store.term_counts).match)) == 10, "unless there are no others"
+    assert "common" not in asked.sought.words
+    assert find(store, asked.sought) == ["zaah"]
+    assert len(find(store, ask("common words", store.term_counts).sought)) == 10, "unless there are no others"
 
 
 def test_a_question_of_any_length_asks_for_so_many_terms(store: SqliteStore) -> None:
     asked = ask("token " + " ".join(f"unknown{i}" for i in range(3000)), store.term_counts)
     assert len(asked.weights) == MAX_TERMS
     assert "token" in asked.weights, "what the corpus knows is kept first"
-    assert sorted(find(store, asked.match)) == ["arcade", "auth", "deploy"]
-    assert find(store, asked.match_all) == []
+    assert sorted(find(store, asked.sought)) == ["arcade", "auth", "deploy"]
+    assert find(store, asked.sought_whole) == []
 
 
 def test_the_old_and_joined_match_wants_every_word_even_the_common_ones(store: SqliteStore) -> None:
     asked = ask("what is the auth token", store.term_counts)
-    assert asked.match_all == '"auth" AND "token" AND "what" AND "is" AND "the"'
-    assert find(store, asked.match_all) == []
-    assert find(store, ask("the auth token", store.term_counts).match_all) == ["auth", "deploy"]
+    assert asked.sought_whole == Sought(("auth", "token", "what", "is", "the"), every=True)
+    assert find(store, asked.sought_whole) == []
+    assert find(store, ask("the auth token", store.term_counts).sought_whole) == ["auth", "deploy"]
 
 
 def test_rarity_grows_with_how_seldom_the_known_words_of_a_question_are(store: SqliteStore) -> None:
@@ -214,8 +214,8 @@ questions = st.text(max_size=60) | st.lists(
 @given(text=questions)
 def test_any_text_makes_a_valid_match(store: SqliteStore, text: str) -> None:
     asked: Ask = ask(text, store.term_counts)
-    for match in (asked.match, asked.match_all):
-        store.lexical(match, 5, Filters())
+    for sought in (asked.sought, asked.sought_whole):
+        store.lexical(sought, 5, Filters())
     for one in NOTES:
         found = measure(asked, fields(store, one.id))
         assert all(0.0 <= value <= 1.0 for name, value in found.items() if name != "bm25")
@@ -230,7 +230,7 @@ def test_any_text_makes_a_valid_match(store: SqliteStore, text: str) -> None:
 def test_the_match_finds_exactly_what_covers_some_of_the_question(store: SqliteStore, words: list[str]) -> None:
     asked = ask(" ".join(words), store.term_counts)
     covering = {c.id for c in NOTES if measure(asked, fields(store, c.id))["cover"] > 0}
-    assert set(find(store, asked.match)) == covering
+    assert set(find(store, asked.sought)) == covering
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c", "-"]), max_size=40), st.integers(1, 15))

@@ -11,7 +11,7 @@ import pytest
 
 from recollect.embed.hashed import HashedEmbedder
 from recollect.errors import EmbedderError, StoreDamagedError, StoreError
-from recollect.ports import Nearest, Role, Scored, Vectors
+from recollect.ports import Nearest, Role, Scored, Sought, Vectors
 from recollect.search.fusion import Rrf, rescored
 from recollect.search.pipeline import Bench, Profile, Ranked, run
 from recollect.search.profiles import PROFILES
@@ -227,7 +227,7 @@ class Broken(SqliteStore):
 
     error: StoreError = StoreError("did not understand", hint="please report it")
 
-    def lexical(self, match: str, limit: int, filters: Filters) -> list[Scored]:
+    def lexical(self, sought: Sought, limit: int, filters: Filters) -> list[Scored]:
         raise self.error
 
 

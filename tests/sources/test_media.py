@@ -125,7 +125,7 @@ def test_each_file_is_one_passage_that_keywords_find(root: Path, write: Write, e
     write("photos/speech.mp3", b"ID3 sound")
     report = engine.sync()
     assert (report.added, report.chunks) == (3, 3)
-    found = engine.store.lexical(ask("dogs pier", engine.store.term_counts).match, 5, Filters())
+    found = engine.store.lexical(ask("dogs pier", engine.store.term_counts).sought, 5, Filters())
     assert [engine.store.chunks([one.row])[one.row].path for one in found] == ["photos/beach.png"]
     assert engine.sync().unchanged == 3
     (root / "photos/beach.png").unlink()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from recollect.ports import Sought
 from recollect.store.sqlite import BODY_WEIGHT, EXACT_WEIGHT, HEAD_WEIGHT, SqliteStore
 from recollect.types import Chunk, Document, Facts, Filters
 
@@ -57,7 +58,7 @@ def rows_of(store: SqliteStore) -> dict[str, int]:
 def test_scores_are_those_of_bm25(store: SqliteStore, terms: list[str]) -> None:
     expected = by_hand(store, terms)
     names = {row: path for path, row in rows_of(store).items()}
-    found = store.lexical(" OR ".join(f'"{t}"' for t in terms), 10, Filters())
+    found = store.lexical(Sought(tuple(terms)), 10, Filters())
     assert {names[s.row]: s.score for s in found} == pytest.approx(expected)
     assert [names[s.row] for s in found] == sorted(expected, key=lambda p: (-expected[p], rows_of(store)[p]))
 
@@ -67,5 +68,5 @@ def test_a_word_in_the_heading_counts_more_than_one_in_the_text(tmp_path: Path) 
     for path, heading, text in (("a.md", "staging port", "it is open"), ("b.md", "it is open", "staging port")):
         one = Chunk(path, path, "memory", 1, 1, (heading,), text, path)
         store.put(Document(path, "memory", 1, 1, ""), path, Facts(), [one])
-    best = store.lexical("port", 2, Filters())[0]
+    best = store.lexical(Sought(("port",)), 2, Filters())[0]
     assert store.chunks([best.row])[best.row].path == "a.md"

@@ -17,10 +17,13 @@ import numpy as np
 import pytest
 
 from recollect.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
+from recollect.ports import Sought
 from recollect.store import sqlite as module
 from recollect.store.schema import APPLICATION_ID, MIGRATIONS
 from recollect.store.sqlite import SqliteStore, on_network
 from recollect.types import Chunk, Document, Facts, Filters
+
+APPLE = Sought(("appl",))
 
 
 def fill(store: SqliteStore, count: int = 1, *, words: str = "apple") -> None:
@@ -49,7 +52,7 @@ def test_migrations_run_from_where_a_file_stands(file: Path, monkeypatch: pytest
     store.close()
     monkeypatch.setattr(module, "MIGRATIONS", (*MIGRATIONS, "ALTER TABLE chunks ADD COLUMN colour TEXT"))
     store = SqliteStore(file)
-    assert len(store.lexical("appl", 5, Filters())) == 1, "what was there is still there"
+    assert len(store.lexical(APPLE, 5, Filters())) == 1, "what was there is still there"
     store.close()
     db = sqlite3.connect(file)
     assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS) + 1,)
@@ -130,7 +133,7 @@ def test_a_missing_table_is_damage_but_a_bad_question_is_not(file: Path) -> None
     store = SqliteStore(file)
     fill(store)
     with pytest.raises(StoreError, match="did not understand") as caught:
-        store.lexical('"unterminated', 5, Filters())
+        store._all("SELECT rowid FROM terms WHERE terms MATCH ?", ('"unterminated',))
     assert not isinstance(caught.value, StoreDamagedError)
     store._db.execute("DROP TABLE documents")
     with pytest.raises(StoreDamagedError, match="lacks a part"):
@@ -198,7 +201,7 @@ def test_an_undated_file_counts_by_the_local_day_of_its_last_change() -> None:
     early = dt.datetime(2026, 5, 5, 0, 30)  # noqa: DTZ001 - half past midnight here is the day before in Greenwich
     one = Chunk("id", "a.md", "memory", 1, 1, (), "apple", "hash")
     store.put(Document("a.md", "memory", 1, int(early.timestamp()) * 10**9, ""), "d", Facts(), [one])
-    assert len(store.lexical("appl", 5, Filters(since=early.date(), until=early.date()))) == 1
+    assert len(store.lexical(APPLE, 5, Filters(since=early.date(), until=early.date()))) == 1
 
 
 WRITER = """
@@ -254,7 +257,7 @@ def test_a_change_by_another_connection_is_seen(file: Path) -> None:
     assert one.nearest("m", np.ones(1, dtype=np.float32), 5, Filters()).rows == ()
     fill(other)
     other.put_vectors("m", {"hash0": np.ones(1, dtype=np.float32)})
-    assert len(one.lexical("appl", 5, Filters())) == 1
+    assert len(one.lexical(APPLE, 5, Filters())) == 1
     assert len(one.nearest("m", np.ones(1, dtype=np.float32), 5, Filters()).rows) == 1
     one.close()
     other.close()
@@ -268,7 +271,7 @@ def test_threads_read_while_one_writes(file: Path) -> None:
     def read() -> int:
         least = 1
         while not done.is_set():
-            found = len(store.lexical("appl", 1000, Filters()))
+            found = len(store.lexical(APPLE, 1000, Filters()))
             assert found >= least, "a committed note never vanishes"
             least = found
         return least
@@ -301,7 +304,7 @@ def test_close_waits_for_those_who_read(file: Path) -> None:
             begun.wait()
             try:
                 while True:
-                    store.lexical("appl", 5, Filters())
+                    store.lexical(APPLE, 5, Filters())
             except StoreError as error:
                 return str(error)
 
@@ -327,7 +330,7 @@ def test_an_index_on_read_only_media_can_be_searched(file: Path) -> None:
     fill(store)
     store.close()
     reader = SqliteStore(file, read_only=True)
-    assert len(reader.lexical("appl", 5, Filters())) == 1
+    assert len(reader.lexical(APPLE, 5, Filters())) == 1
     with pytest.raises(StoreError, match="cannot be written"):
         fill(reader)
     reader.close()
@@ -369,7 +372,7 @@ def test_on_the_network_a_rollback_journal_is_used(file: Path, monkeypatch: pyte
     store: Any = SqliteStore(file)
     assert store._db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
     fill(store)
-    assert len(store.lexical("appl", 5, Filters())) == 1
+    assert len(store.lexical(APPLE, 5, Filters())) == 1
     store.close()
 
 
@@ -448,7 +451,7 @@ def test_without_the_extension_an_index_works_as_before(file: Path, monkeypatch:
     store = SqliteStore(file)
     fill(store, 3)
     assert store.audit() == []
-    assert len(store.lexical("appl", 5, Filters())) == 3
+    assert len(store.lexical(APPLE, 5, Filters())) == 3
     store.close()
     monkeypatch.undo()
     look(file)

@@ -10,7 +10,7 @@ import pytest
 
 from recollect.embed.hashed import HashedEmbedder
 from recollect.errors import EmbedderError
-from recollect.ports import Role, Vectors
+from recollect.ports import Role, Sought, Vectors
 from recollect.sources.files import FileSource
 from recollect.store.sqlite import SqliteStore
 from recollect.sync import engine as module
@@ -299,7 +299,7 @@ def test_keywords_are_there_from_the_first_committed_note_on(
     for n in range(3):
         write(f"memory/{n}.md", "apple")
     seen: list[int] = []
-    engine.sync(progress=lambda _what, _done, _total: seen.append(len(store.lexical("appl", 9, Filters()))))
+    engine.sync(progress=lambda _what, _done, _total: seen.append(len(store.lexical(Sought(("appl",)), 9, Filters()))))
     assert seen == [1, 2, 3]
 
 
@@ -361,7 +361,7 @@ def test_a_note_may_ask_for_less_trust_but_never_for_more(
     write(place, f"---\norigin: {said}\n---\nsome words" if said else "some words")
     Engine([FileSource(root, extra_paths=["docs"])], store, extra_origin=extra).sync()
     assert {c.origin for c in store.chunks_of(place)} == {origin}
-    (only,) = store.lexical("word", 5, Filters(origin=origin))
+    (only,) = store.lexical(Sought(("word",)), 5, Filters(origin=origin))
     assert only.row == store.chunks_of(place)[0].row
 
 

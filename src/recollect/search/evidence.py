@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from recollect.ports import FieldTerms, TermCounts
+from recollect.ports import FieldTerms, Sought, TermCounts
 from recollect.text.words import Terms, query_terms
 
 K1, B = 1.2, 0.75
@@ -38,23 +38,18 @@ class Ask:
     common: frozenset[str] = frozenset()
 
     @property
-    def match(self) -> str:
-        """The FTS5 query: OR-joined, all data quoted, terms that cost much and say little left out."""
-        words = [w for w in self.weights if w not in self.common and w not in self.terms.prefixes]
-        parts = []
-        if words:
-            parts.append("{head body} : (" + " OR ".join(f'"{w}"' for w in words) + ")")
-        parts += [f'{{head body}} : "{a} {b}"' for a, b in self.terms.phrases if a in words and b in words][:MAX_TERMS]
-        parts += [f'{{head body}} : "{p}"*' for p in self.terms.prefixes]
-        if self.terms.exact:
-            parts.append("exact : (" + " OR ".join(f'"{w}"' for w in self.terms.exact[:MAX_TERMS]) + ")")
-        return " OR ".join(parts)
+    def sought(self) -> Sought:
+        """Any of the question's terms; those that cost much and say little are left out."""
+        words = tuple(w for w in self.weights if w not in self.common and w not in self.terms.prefixes)
+        phrases = [(a, b) for a, b in self.terms.phrases if a in words and b in words]
+        return Sought(
+            words, tuple(phrases[:MAX_TERMS]), tuple(self.terms.prefixes), tuple(self.terms.exact[:MAX_TERMS])
+        )
 
     @property
-    def match_all(self) -> str:
-        """The FTS5 query of an old release: every word of the question, however common, joined by AND."""
-        words = [f'"{w}"' for w in (*self.terms.words, *self.terms.stop)]
-        return " AND ".join([*words, *(f'"{p}"*' for p in self.terms.prefixes)])
+    def sought_whole(self) -> Sought:
+        """As an old release asked: every word of the question, however common, must be there."""
+        return Sought((*self.terms.words, *self.terms.stop), prefixes=tuple(self.terms.prefixes), every=True)
 
 
 def idf(chunks: int, found_in: int) -> float:

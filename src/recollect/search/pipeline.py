@@ -77,9 +77,9 @@ def run(query: Query, profile: Profile, bench: Bench) -> Ranked:
     asked = ask(query.text, bench.store.term_counts, terms=query_terms(query.text))
     found: dict[str, Sequence[Scored]] = {}
     took: dict[str, float] = {}
-    match = asked.match if profile.join == "OR" else asked.match_all
+    sought = asked.sought if profile.join == "OR" else asked.sought_whole
     own: dict[str, Callable[[], Sequence[Scored]]] = {
-        "lexical": lambda: bench.store.lexical(match, pool, query.filters),
+        "lexical": lambda: bench.store.lexical(sought, pool, query.filters),
         "path": lambda: path_leg(query, bench.store, pool),
     }
     for name, leg in own.items():

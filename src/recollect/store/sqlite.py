@@ -21,7 +21,7 @@ from typing import Any
 import apsw
 
 from recollect.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
-from recollect.ports import FieldTerms, Nearest, Scored, Stored, TermCounts, Vectors
+from recollect.ports import FieldTerms, Nearest, Scored, Sought, Stored, TermCounts, Vectors
 from recollect.store.history import HistoryTables
 from recollect.store.kin import KinTables
 from recollect.store.matrix import Matrix
@@ -485,8 +485,9 @@ class SqliteStore(KinTables, HistoryTables):
         verdicts: dict[str, bool] = {}
         return {row for row, path in rows if verdicts.setdefault(path, matches(path))}
 
-    def lexical(self, match: str, limit: int, filters: Filters) -> list[Scored]:
-        """The best rows for an FTS5 match string by BM25, larger is better."""
+    def lexical(self, sought: Sought, limit: int, filters: Filters) -> list[Scored]:
+        """The best rows for what is sought by BM25, larger is better."""
+        match = _match(sought)
         if not match:
             return []
         allowed = self._allowed(filters)
@@ -915,6 +916,20 @@ def _expected_schema(migrations: tuple[str, ...]) -> list[tuple[Any, ...]]:
         return db.execute(_SCHEMA).fetchall()
     finally:
         db.close()
+
+
+def _match(sought: Sought) -> str:
+    """The FTS5 query of what is sought, all data quoted."""
+    fields = "{head body} : " if sought.in_head else "body : "
+    parts = [fields + _quoted(word) for word in sought.words]
+    parts += [fields + _quoted(f"{one} {other}") for one, other in sought.phrases]
+    parts += [f"{fields}{_quoted(prefix)}*" for prefix in sought.prefixes]
+    parts += [f"exact : {_quoted(word)}" for word in sought.exact]
+    return (" AND " if sought.every else " OR ").join(parts)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
 
 
 def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:

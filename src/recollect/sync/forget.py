@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recollect.errors import NotFoundError, RecollectError, StoreError
+from recollect.ports import Sought
 from recollect.store.sqlite import SqliteStore
 from recollect.sync.engine import Engine
 from recollect.sync.notes import Notes
@@ -112,9 +113,9 @@ class Selection:
         wanted = set(terms.words) | set(terms.prefixes)
         if not wanted:
             return []
-        match = " AND ".join([f'"{w}"' for w in terms.words] + [f'"{p}"*' for p in terms.prefixes])
+        sought = Sought(tuple(terms.words), prefixes=tuple(terms.prefixes), every=True, in_head=False)
         count = self.store.counts()["chunks"]
-        rows = [s.row for s in self.store.lexical(f"body : ({match})", max(1, count), Filters())]
+        rows = [s.row for s in self.store.lexical(sought, max(1, count), Filters())]
         found: dict[tuple[str, int, int, str], Piece] = {}
         for chunk in sorted(self.store.chunks(rows).values(), key=lambda c: (c.path, c.start_line)):
             spoken = chunk.source not in NOTE_SOURCES
@@ -351,8 +352,7 @@ def _found_again(store: SqliteStore, own: Forgotten, pieces: Sequence[Piece]) ->
         words = query_terms(" ".join(normal_words(piece.text)[:200])).words
         counts = store.term_counts(words).found_in
         rare = sorted((w for w in words if counts[w]), key=lambda w: counts[w])[:32]
-        match = " OR ".join(f'"{w}"' for w in rare)
-        rows = [s.row for s in store.lexical(match, 100, Filters())] if match else []
+        rows = [s.row for s in store.lexical(Sought(tuple(rare)), 100, Filters())]
         for chunk in store.chunks(rows).values():
             if own.has(chunk.text, chunk.path):
                 found[chunk.citation] = None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from recollect.errors import EmbedderError, UsageError
-from recollect.ports import Embedder, Store
+from recollect.ports import Embedder, Sought, Store
 from recollect.sync.engine import Engine
 from recollect.sync.notes import Notes, Written
 from recollect.text.entry import Insertion, insertion, nested, tidy, with_tags
@@ -178,8 +178,8 @@ def _duplicate(desk: Desk, entry: str) -> Remembered | None:
     if not counts or not all(counts.values()):
         return None  # a word that stands nowhere: nothing says the same
     rare = sorted(counts, key=lambda term: (counts[term], term))[:_TERMS]
-    match = "body : (" + " AND ".join(f'"{term}"' for term in rare) + ")"
-    rows = [scored.row for scored in desk.store.lexical(match, _LOOKED_AT, Filters())]
+    sought = Sought(tuple(rare), every=True, in_head=False)
+    rows = [scored.row for scored in desk.store.lexical(sought, _LOOKED_AT, Filters())]
     for chunk in desk.store.chunks(rows).values():
         found = _same_unit(chunk.text, entry)
         if found is None:
