@@ -25,9 +25,9 @@ from recollect.errors import (
     WorkspaceError,
 )
 from recollect.ports import Role, Vectors
+from recollect.store.lock import locked
 from recollect.store.place import find_workspace
 from recollect.store.sqlite import SqliteStore
-from recollect.sync.lock import locked
 from recollect.types import Filters, Found
 from tests.conftest import CountingEmbedder, Write
 

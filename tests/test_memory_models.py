@@ -19,8 +19,8 @@ from recollect.embed import registry
 from recollect.embed.generations import pinned
 from recollect.errors import EmbedderError, StoreError
 from recollect.ports import Embedder
+from recollect.store.lock import locked
 from recollect.surfaces import view
-from recollect.sync.lock import locked
 from recollect.types import Found
 from tests.conftest import CountingEmbedder, Write
 from tests.embed.models import Flapping, Hanging, Named, Refusing

@@ -35,7 +35,8 @@ from recollect.search.stages import Abstain, Cut, Decay
 from recollect.settings import SearchSettings, Settings
 from recollect.sources.files import FileSource
 from recollect.sources.links import add_link, read_links, remove_links
-from recollect.store.place import find_workspace, index_path, open_store, set_aside
+from recollect.store.lock import locked
+from recollect.store.place import REOPENED, find_workspace, index_path, open_store, set_aside
 from recollect.store.sqlite import SqliteStore
 from recollect.store.tombstones import NAME as TOMBSTONES
 from recollect.store.tombstones import Tombstones
@@ -43,7 +44,6 @@ from recollect.sync.consolidate import consolidate
 from recollect.sync.engine import Engine
 from recollect.sync.fill import fill
 from recollect.sync.forget import Act, Piece, Receipt, Selection, backups_of, forget, undo
-from recollect.sync.lock import locked
 from recollect.sync.notes import Notes
 from recollect.sync.remember import Desk, Remembered, Wish, remember
 from recollect.sync.still import Still
@@ -81,7 +81,6 @@ _MODEL_FAULTS = ("vector_failed", "vector_late", "model_fallback", "no_embedder"
 _RECENCY = Decay(half_life_days=30.0)
 _CONSOLIDATE_S = 0.2
 _TRIES, _STEADY_WAIT_S = 3, 5.0
-_REOPENED = Notice("index_reopened", "another program replaced the index while it was open, so it was opened again", "")
 _SHARED_S = 0.25
 _PATIENCE_S = 0.3
 _SLICE_S = 1.0
@@ -525,10 +524,10 @@ class Memory:
                 swapped = False
             if swapped:  # another process has made it anew already: its file is sound, and is not ours to set aside
                 broken.abandon()
-                notice = _REOPENED
+                notice = REOPENED
             else:
                 broken.close()
-                notice = set_aside(path)
+                notice = set_aside(path, broken.inode)
             self.store, more = open_store(path)
             self._notices = (*self._notices, notice, *more)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from recollect.embed.hashed import HashedEmbedder
+from recollect.errors import StoreDamagedError
 from recollect.memory import Memory
 from recollect.store.sqlite import SqliteStore
 from tests.faults.lives import make_notes
@@ -165,11 +166,18 @@ def test_a_wal_that_is_gone_or_somebody_elses(history: History, tmp_path: Path) 
     assert faults == []
     assert found <= history.last
     history.whole_again("gone")
-    other = SqliteStore(tmp_path / "other.sqlite")
-    other.set_meta("a", "b")
-    theirs = (tmp_path / "other.sqlite-wal").read_bytes()
-    other.close()
+    (tmp_path / "whole.sqlite").touch()  # an empty file is filled in place, so that its WAL has all of it
+    wals = []
+    for name in ("whole", "part"):
+        other = SqliteStore(tmp_path / f"{name}.sqlite")
+        other.set_meta("a", "b")
+        wals.append((tmp_path / f"{name}.sqlite-wal").read_bytes())
+        other.close()
     # The WAL of another database is a history of its own, and SQLite takes it: an index that is empty, but whole.
-    _, faults = history.after(theirs, name="theirs")
+    _, faults = history.after(wals[0], name="theirs")
     assert faults == []
     history.whole_again("theirs")
+    # Some pages of another database among ours are damage.
+    with pytest.raises(StoreDamagedError):
+        history.after(wals[1], name="mixed")
+    history.whole_again("mixed")

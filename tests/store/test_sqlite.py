@@ -471,6 +471,7 @@ def test_a_file_that_another_process_is_just_making_is_waited_for(
 
     monkeypatch.setattr(SqliteStore, "_prepare", busy_at_first)
     monkeypatch.setattr("recollect.store.sqlite._OPEN_AGAIN_S", 0.0)
+    (tmp_path / "index.sqlite").touch()
     SqliteStore(tmp_path / "index.sqlite").close()
     assert len(times) == 3
     times.clear()

@@ -10,8 +10,8 @@ import pytest
 from recollect.errors import NotFoundError, StoreError, UsageError
 from recollect.memory import Memory
 from recollect.ports import Scanned
+from recollect.store.lock import locked
 from recollect.sync.engine import Engine
-from recollect.sync.lock import locked
 from recollect.text.words import index_terms
 from recollect.types import Document
 from tests.conftest import CountingEmbedder, Write

@@ -7,8 +7,8 @@ import pytest
 
 from recollect.errors import StoreBusyError, UsageError, WorkspaceError
 from recollect.sources.files import FileSource
+from recollect.store.lock import locked
 from recollect.sync import notes as module
-from recollect.sync.lock import locked
 from recollect.sync.notes import Notes
 from recollect.text.entry import Insertion, cut, insertion
 from tests.conftest import Write

@@ -10,11 +10,14 @@ from pathlib import Path
 
 from recollect.errors import StoreDamagedError, StoreError
 from recollect.settings import Settings, data_folder
+from recollect.store.lock import locked
 from recollect.store.sqlite import SqliteStore
 from recollect.types import Notice
 
 MARKERS = (".recollect", "memory")
 NAME = "index.sqlite"
+REOPENED = Notice("index_reopened", "another program replaced the index while it was open, so it was opened again", "")
+_ASIDE_S = 10.0
 
 
 def find_workspace(start: Path, env: Mapping[str, str]) -> Path:
@@ -85,24 +88,40 @@ def _refuse_links(folder: Path) -> None:
 
 def open_store(path: Path) -> tuple[SqliteStore, tuple[Notice, ...]]:
     """Opens an index; a damaged one is set aside and a new one made, with a notice."""
+    seen = inode(path)
     if path.name == NAME and path.is_dir():  # a folder of any other name is somebody's own
-        notice = set_aside(path)
+        notice = set_aside(path, seen)
         return SqliteStore(path), (notice,)
     try:
         return SqliteStore(path), ()
     except StoreDamagedError:
-        notice = set_aside(path)
+        notice = set_aside(path, seen or inode(path))
         return SqliteStore(path), (notice,)
 
 
-def set_aside(path: Path) -> Notice:
-    """Renames a damaged index with its WAL, so that nothing is lost and a new one can be made."""
-    number = 1
-    while (aside := path.with_name(f"{path.stem}.damaged-{number}{path.suffix}")).exists():
-        number += 1
-    for end in ("", "-wal", "-shm"):
-        with contextlib.suppress(FileNotFoundError):
-            os.replace(f"{path}{end}", f"{aside}{end}")
+def inode(path: Path) -> tuple[int, int] | None:
+    """Which file has this name now."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def set_aside(path: Path, seen: tuple[int, int] | None) -> Notice:
+    """Renames a damaged index with its WAL, so that nothing is lost and a new one can be made.
+
+    Of several processes that have `seen` the damage one does it; for the others the new file has another inode.
+    """
+    with locked(path.with_name(f"{path.name}.aside-lock"), wait_s=_ASIDE_S):
+        if inode(path) != seen:
+            return REOPENED
+        number = 1
+        while (aside := path.with_name(f"{path.stem}.damaged-{number}{path.suffix}")).exists():
+            number += 1
+        for end in ("-wal", "-shm", ""):  # the file last: a new one must not meet the old WAL
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(f"{path}{end}", f"{aside}{end}")
     return Notice(
         "index_rebuilt",
         f"the index was damaged; it was set aside as {aside.name} and is made anew",

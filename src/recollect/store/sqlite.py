@@ -36,6 +36,7 @@ MOUNTS = Path("/proc/self/mounts")
 _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "9p", "afs", "fuse.sshfs", "fuse.rclone", "ceph", "glusterfs")
 _IN = 900
 _OPEN_AGAIN_S = 0.02
+_LEFT_BEHIND_S = 3600.0
 _PLAUSIBLE_VERSION = 1000
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name, type"
 
@@ -117,7 +118,9 @@ class SqliteStore(KinTables, HistoryTables):
         self._reading = 0
         self._quiet = threading.Condition()
         with _translated(self.path):
-            # Two processes that make a file at once meet where SQLite does not wait: it is no WAL file yet.
+            if path and not read_only and not path.exists():
+                _appear(path, self._vfs)
+            # An empty file is made an index in place, where two processes meet and SQLite does not wait.
             until = time.monotonic() + BUSY_TIMEOUT_MS / 1000
             while not self._opened(last=time.monotonic() >= until):
                 time.sleep(_OPEN_AGAIN_S)
@@ -170,6 +173,11 @@ class SqliteStore(KinTables, HistoryTables):
             found.append(None)
         return found
 
+    @property
+    def inode(self) -> tuple[int, int] | None:
+        """Which file was opened."""
+        return self._places[0] if self._places else None
+
     def swapped(self) -> bool:
         """Whether the file of this name is no longer the one that is open; losing the WAL alone is damage."""
         now = self._inodes()
@@ -197,6 +205,7 @@ class SqliteStore(KinTables, HistoryTables):
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         uri = file.absolute().as_uri()
         db = apsw.Connection(uri + "?mode=ro", flags=flags, vfs=vfs)
+        db.set_busy_timeout(BUSY_TIMEOUT_MS)
         try:
             db.execute("SELECT count(*) FROM sqlite_master").fetchall()
         except apsw.CantOpenError:
@@ -204,6 +213,7 @@ class SqliteStore(KinTables, HistoryTables):
             if wal.exists() and wal.stat().st_size:
                 raise  # immutable would silently ignore what the WAL holds
             db = apsw.Connection(uri + "?immutable=1", flags=flags, vfs=vfs)
+            db.set_busy_timeout(BUSY_TIMEOUT_MS)
         return db
 
     def _check_version(self) -> None:
@@ -311,7 +321,6 @@ class SqliteStore(KinTables, HistoryTables):
         if db is None:
             with self._lock:
                 db = self._local.db = self._connect_read_only(self._file, self._vfs)
-                db.set_busy_timeout(BUSY_TIMEOUT_MS)
                 db.execute("PRAGMA cache_size = -16000")
                 self._readers.add(db)  # weakly: a thread that ends takes its connection with it
         return db
@@ -881,7 +890,6 @@ class SqliteStore(KinTables, HistoryTables):
         with _translated(self.path):
             db = self._connect_read_only(self._file, self._vfs)
             try:
-                db.set_busy_timeout(BUSY_TIMEOUT_MS)
                 return str(db.execute(f"PRAGMA {check}(1)").fetchall()[0][0])
             finally:
                 db.close()
@@ -916,6 +924,30 @@ def _expected_schema(migrations: tuple[str, ...]) -> list[tuple[Any, ...]]:
         return db.execute(_SCHEMA).fetchall()
     finally:
         db.close()
+
+
+def _appear(path: Path, vfs: str | None) -> None:
+    """Makes a new index beside its place and gives it its name in one step: nobody ever opens one that is half made."""
+    for old in path.parent.glob(f"{path.name}.*.new*"):
+        with contextlib.suppress(OSError):  # of a process that was killed
+            if old.stat().st_mtime < time.time() - _LEFT_BEHIND_S:
+                old.unlink()
+    fresh = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
+    try:
+        os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        SqliteStore(fresh, vfs=vfs).close()
+        if not os.path.exists(f"{fresh}-wal"):  # all of it is in the one file
+            # Another process may have been faster; where there are no hard links, it is made in place.
+            with contextlib.suppress(OSError):
+                os.link(fresh, path)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be made: {error.strerror}", hint="check the folder, or set index.path"
+        ) from error
+    finally:
+        for end in ("", "-wal", "-shm", "-journal"):
+            with contextlib.suppress(OSError):
+                os.unlink(f"{fresh}{end}")
 
 
 def _match(sought: Sought) -> str:

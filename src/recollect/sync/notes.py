@@ -17,7 +17,7 @@ from pathlib import Path
 
 from recollect.errors import StoreBusyError, UsageError, WorkspaceError
 from recollect.sources.files import FileSource, decode
-from recollect.sync.lock import locked
+from recollect.store.lock import locked
 from recollect.text.entry import Insertion, keep_ends
 
 _TRIES = 20

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from recollect.errors import StoreError
-from recollect.sync.lock import locked
+from recollect.store.lock import locked
 
 
 def test_one_holder_at_a_time_and_free_when_done(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_one_holder_at_a_time_and_free_when_done(tmp_path: Path) -> None:
 def test_waiting_ends_when_the_holder_lets_go(tmp_path: Path) -> None:
     path = tmp_path / "index.lock"
     code = (
-        "import sys; from pathlib import Path; from recollect.sync.lock import locked\n"
+        "import sys; from pathlib import Path; from recollect.store.lock import locked\n"
         "with locked(Path(sys.argv[1]), wait_s=0) as mine:\n    print(mine, flush=True); sys.stdin.read()"
     )
     holder = subprocess.Popen(
