@@ -38,6 +38,7 @@ def test_lines_keep_their_ends() -> None:
 @example("## H\n", "x", "H", "", False)
 @example("a", "x", "", "14:05", False)
 @example("---\nopen: 1\n", "---\nb", "", "", False)
+@example("- item\n~~~\n## H", "1. one", "", "", True)
 def test_what_goes_in_comes_out_again_to_the_byte(text: str, given: str, heading: str, own: str, bullets: bool) -> None:
     entry = tidy(given)
     assume(entry.strip())

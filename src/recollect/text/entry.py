@@ -95,6 +95,8 @@ def insertion(text: str, entry: str, *, heading: str = "", own_heading: str = ""
     eol = _newline(text)
     lines = keep_ends(text)
     place, listed, found = _place(text, len(lines), "" if own_heading else heading)
+    # In a fence that is never closed a list can end in what looks like a heading, and `cut` takes it for one.
+    listed = listed and not _HEADING.match(lines[place - 1])
     title = own_heading or ("" if found else heading)
     item = (bullets or (listed and not title)) and _is_plain(entry)
     if item and not _ITEM.match(entry):
