@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
@@ -27,7 +28,14 @@ from recollect.embed.path import at_path
 from recollect.embed.registry import DEFAULT_MODEL
 from recollect.errors import EmbedderError
 from recollect.memory import Memory
-from recollect.ports import Embedder, Role, Vectors
+from recollect.ports import Embedder, Role, Store, Vectors
+from recollect.sources.files import FileSource
+from recollect.sync.consolidate import consolidate
+from recollect.sync.engine import Engine
+from recollect.text.links import edges_of
+from recollect.text.markdown import parse
+from recollect.text.redact import Redactor
+from recollect.text.words import clean, index_terms
 
 MODEL = PACKAGED[DEFAULT_MODEL]
 MODEL_ID = f"local/{MODEL.name}@{MODEL.max_tokens}"
@@ -189,17 +197,27 @@ class Bench:
         return [s.wall_s for s in spent], [s.cpu_s for s in spent]
 
     def first_index(self) -> Iterator[Figure]:
-        """Reading, cutting and putting every note, keywords only, into an index that was not there."""
-        rates = []
+        """Reading, cutting and putting every note, keywords only, into an index that was not there; by step."""
+        rates: dict[str, list[float]] = {"put": [], "put_wall": [], "cut": [], "likeness": []}
         for _ in range(3):
             shutil.rmtree(self.root / ".recollect", ignore_errors=True)
-            with self.open() as memory:
-                begun = time.process_time()
+            with self.open(consolidate=False) as memory:
+                begun, wall = time.process_time(), time.perf_counter()
                 self.chunks = memory.sync(embed=False).chunks
-                rates.append(self.chunks / (time.process_time() - begun))
+                rates["put"].append(self.chunks / (time.process_time() - begun))
+                rates["put_wall"].append(self.chunks / (time.perf_counter() - wall))
+                begun = time.process_time()
+                rates["cut"].append(self._cut(memory.store) / (time.process_time() - begun))
+                begun = time.process_time()
+                rates["likeness"].append(consolidate(memory.store).judged / (time.process_time() - begun))
         size = (self.root / ".recollect" / "index.sqlite").stat().st_size
         what = f"first index of {self.scale.name} ({self.chunks:,} chunks), no embedding"
-        yield _median("first_index", what, rates, "chunks/s", clock="CPU", better="more")
+        yield _median("first_index", what, rates["put"], "chunks/s", clock="CPU", target=5000, better="more")
+        yield _median("first_index_wall", "the same, wall time", rates["put_wall"], "chunks/s", better="more")
+        what = "the same without the store: read, redact, parse, cut, link, terms"
+        yield _median("first_index_cut", what, rates["cut"], "chunks/s", clock="CPU", better="more")
+        what = "afterwards: copies and contradictions found, keywords only"
+        yield _median("first_likeness", what, rates["likeness"], "chunks/s", clock="CPU", better="more")
         yield Figure(
             "disk_keywords", "bytes on disk a chunk, keywords only", size / self.chunks, "B", "file size, once"
         )
@@ -208,6 +226,20 @@ class Bench:
         size = (self.root / ".recollect" / "index.sqlite").stat().st_size
         what = f"bytes on disk a chunk, with {MODEL.dim}-dimension vectors"
         yield Figure("disk_vectors", what, size / self.chunks, "B", "file size, once")
+
+    def _cut(self, store: Store) -> int:
+        """All that is done for the chunks of every note before they are stored."""
+        source, count = FileSource(self.root), 0
+        engine = Engine([source], store, redactor=Redactor())
+        for document in source.scan().documents:
+            text = clean(source.read(document))
+            chunks = engine.cut(document, text)
+            edges_of(document.path, parse(text))
+            for chunk in chunks:
+                index_terms(" ".join(chunk.heading))
+                index_terms(chunk.text)
+            count += len(chunks)
+        return count
 
     def no_change(self) -> Iterator[Figure]:
         """An index run that finds every file as it was."""
@@ -218,6 +250,21 @@ class Bench:
             memory.sync()
             took = [_wall(memory.sync) for _ in range(3 * self.scale.rounds)]
         yield _median("unchanged", "second index, nothing changed, in process", took, "s", target=0.5)
+        yield from self._many()
+
+    def _many(self) -> Iterator[Figure]:
+        """The same with five times as many notes."""
+        many = copy.copy(self)
+        many.root = self.root.with_name("many")
+        count = 5 * self.scale.notes
+        notes.write_workspace(many.root, count)
+        with many.open(embedder=Clustered()) as memory:
+            memory.sync()
+        wall, cpu = many.commands("index")
+        what = f"second index of {count:,} notes, nothing changed, whole process"
+        yield _median("unchanged_many", what, wall, "s", target=0.3)
+        yield _median("unchanged_many_cpu", "the same, CPU time", cpu, "s", clock="CPU")
+        shutil.rmtree(many.root)
 
     def one_change(self) -> Iterator[Figure]:
         """A sentence is added to one note at a time: only chunks with new text may be embedded."""

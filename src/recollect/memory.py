@@ -40,7 +40,6 @@ from recollect.store.place import REOPENED, find_workspace, index_path, open_sto
 from recollect.store.sqlite import SqliteStore
 from recollect.store.tombstones import NAME as TOMBSTONES
 from recollect.store.tombstones import Tombstones
-from recollect.sync.consolidate import consolidate
 from recollect.sync.engine import Engine
 from recollect.sync.fill import fill
 from recollect.sync.forget import Act, Piece, Receipt, Selection, backups_of, forget, undo
@@ -51,6 +50,7 @@ from recollect.sync.watch import Watch, Watched, watched
 from recollect.text.chunk import ChunkSize, Passage
 from recollect.text.dates import spans_in
 from recollect.text.intent import asks_for_now
+from recollect.text.lexicon import RULES
 from recollect.text.markdown import split_lines
 from recollect.text.redact import Redactor
 from recollect.text.snippet import snippet
@@ -402,7 +402,11 @@ class Memory:
 
     def _consolidate(self, **options: Any) -> None:
         """Finds copies and contradictions among what changed; what a deadline cuts is done with the next sync."""
-        if self.settings.consolidate:
+        if not self.settings.consolidate:
+            return
+        if self.store.unjudged(1) or self.store.get_meta("judgement") != RULES:
+            from recollect.sync.consolidate import consolidate  # noqa: PLC0415 - most runs find nothing to compare
+
             consolidate(self.store, model=pinned(self.store), **options)
 
     def _refresh(self, *, embed: bool = True) -> tuple[bool, list[Notice]]:

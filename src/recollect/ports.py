@@ -214,13 +214,18 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A chunk as the judgement of likeness sees it: what it says, its group, and its standing in that group."""
+    """A chunk as the judgement of likeness sees it: what it says, its group, and its standing in that group.
+
+    Where its form is new, also by which traits that is found, and the forms that it conflicts with.
+    """
 
     chunk: Chunk
     form: bytes
     kin: bytes
     standing: str
     replaces: Sequence[tuple[str, str]] = ()
+    traits: Sequence[int] = ()
+    conflicts: Sequence[bytes] = ()
 
 
 class Store(Protocol):
@@ -361,12 +366,12 @@ class Store(Protocol):
         """The vectors of this model by content hash."""
         ...
 
-    def put_form(self, copy: Copy, *, traits: Sequence[int], conflicts: Sequence[bytes]) -> None:
-        """Notes a form that is new: how it is found, and the forms that it conflicts with."""
+    def kin_known(self, forms: Sequence[bytes], traits: Sequence[int]) -> tuple[set[bytes], set[int]]:
+        """Which of some forms any chunk or group has, and which of some traits any form has."""
         ...
 
-    def put_copy(self, copy: Copy) -> None:
-        """Notes what a chunk says and replaces, and that it was judged."""
+    def put_copies(self, copies: Sequence[Copy]) -> None:
+        """Notes what chunks say and replace, what is new of their forms, and that they were judged."""
         ...
 
     def join(self, form: bytes, kin: bytes) -> None:

@@ -629,8 +629,8 @@ def judged(
     """A chunk as a judgement would leave it: its form is found by a trait of its own and by one that all share."""
     copy = Copy(one, form.encode(), kin.encode(), standing, **rest)
     if store.kin_of(copy.form) is None:
-        store.put_form(copy, traits=[7, len(form)], conflicts=[c.encode() for c in conflicts])
-    store.put_copy(copy)
+        copy = replace(copy, traits=[7, len(form)], conflicts=[c.encode() for c in conflicts])
+    store.put_copies([copy])
 
 
 def related(store: WholeStore, *chunks: Chunk, filters: Filters = NO_FILTERS) -> dict[int, Relations]:
@@ -699,14 +699,14 @@ def test_relations_only_name_what_passes_the_filters(store: WholeStore) -> None:
 def test_forms_are_found_by_traits_the_likest_and_newest_first(store: WholeStore) -> None:
     chunks = [put(store, f"{n:02}.md", f"text {n}")[0] for n in range(20)]
     for n, one in enumerate(chunks):
-        copy = Copy(one, b"form%d" % n, b"kin%d" % n, "1")
-        store.put_form(copy, traits=[1, 2] if n == 19 else [1], conflicts=[])
-        store.put_copy(copy)
+        store.put_copies([Copy(one, b"form%d" % n, b"kin%d" % n, "1", traits=[1, 2] if n == 19 else [1])])
     found = store.forms_like([1, 2], 5)
     assert list(found) == [b"form19", b"form18", b"form17", b"form16", b"form15"]
     assert found[b"form18"].id == chunks[18].id
     assert store.forms_like([3], 5) == {}
     assert store.forms_like([], 5) == {}
+    assert store.kin_known([b"form3", b"kin4", b"form99"], [2, 3, 1, 2**63 - 1]) == ({b"form3", b"kin4"}, {1, 2})
+    assert store.kin_known([], []) == (set(), set())
 
 
 def test_a_group_can_be_joined_and_all_be_judged_anew(store: WholeStore) -> None:

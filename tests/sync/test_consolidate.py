@@ -200,18 +200,18 @@ def test_a_crash_in_the_middle_leaves_whole_judgements_and_the_next_run_complete
     for n in range(1, 10):
         write(f"memory/2026-03-0{n}.md", "The staging port is 8080." if n % 2 else "The staging port is 9443.")
     engine.sync()
-    put, calls = SqliteStore.put_copy, [0]
+    put, calls = SqliteStore.put_copies, [0]
 
-    def fails(self: SqliteStore, copy: object) -> None:
+    def fails(self: SqliteStore, copies: object) -> None:
         calls[0] += 1
         if calls[0] == 4:
             raise RuntimeError("the power went out")
-        put(self, copy)  # type: ignore[arg-type]
+        put(self, copies)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(SqliteStore, "put_copy", fails)
+    monkeypatch.setattr(SqliteStore, "put_copies", fails)
     with pytest.raises(RuntimeError):
         consolidate(store)
-    monkeypatch.setattr(SqliteStore, "put_copy", put)
+    monkeypatch.setattr(SqliteStore, "put_copies", put)
     judged = {r[0] for r in store._all("SELECT row FROM copies")}
     waiting = set(store.unjudged(100))
     assert judged.isdisjoint(waiting)

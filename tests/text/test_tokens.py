@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recollect.text import tokens as token_module
 from recollect.text.tokens import DATE, FIGURE, MARK, NOT, tokens
 
 
@@ -84,3 +85,28 @@ def test_any_text_has_tokens_without_an_error(text: str) -> None:
 @given(st.text(alphabet="0123456789.,:-/€$%年月日時 spamkbMay", max_size=40))
 def test_any_row_of_figures_is_read_the_same_twice(text: str) -> None:
     assert tokens(text) == tokens(text)
+
+
+_PIECES = st.sampled_from(
+    ["A", "a", "may", "May", "March", "two", "seconds", "30", "5 pm", "not", "any", "more", "longer", "café", "(the",
+     'port"', "e-mail", "Ann's", "one-time", "jan-ann", "stops.", "why?", "deploy:", "x_y", "3.10", "без",
+     "不同", "没有", "星期三", "日曜日", "未来", "[x]", "->", "!", "!=", "İs", "  ", "\n", "can't", "12k", "٣", "๓ก",
+     "and,", "so;", "done)."]
+)  # fmt: skip
+
+
+@settings(max_examples=500)
+@given(st.lists(st.one_of(_PIECES, st.text(max_size=5)), max_size=10), st.booleans())
+def test_words_read_by_the_sentence_are_those_read_one_by_one(parts: list[str], spaced: bool) -> None:
+    text = token_module._plain((" " if spaced else "").join(parts))
+    slow: list[token_module.Token] = []
+    at = 0
+    while at < len(text):
+        if space := token_module._SPACE.match(text, at):
+            at = space.end()
+        elif token_module._WIDE_RUN.match(text, at):
+            at = token_module._wide_run(text, at, at + 1, slow)
+        else:
+            at = token_module._step(text, at, slow)
+
+    assert token_module._read(text) == slow

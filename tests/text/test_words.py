@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
 import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.store.schema import MIGRATIONS
+from recollect.text import words
 from recollect.text.words import (
     STOP_WORDS,
     Terms,
@@ -252,3 +256,33 @@ def test_unspaced_scripts_are_known() -> None:
 )
 def test_the_foreign_share_counts_letters_outside_latin(text: str, share: float) -> None:
     assert foreign_share(text) == pytest.approx(share)
+
+
+_LETTER = rf"(?:[^\W_{words._UNSPACED}{words._HANGUL}]|[{words._MARKS}])"
+_EACH = re.compile(
+    rf"(?P<cjk>[{words._UNSPACED}]+)|(?P<hangul>[{words._HANGUL}]+)"
+    rf"|{_LETTER}+(?:[{words._JOIN}]{{1,2}}{_LETTER}+)*(?:\+\+|\#(?!\w))?"
+)
+_MIXED = st.lists(
+    st.one_of(
+        st.text(max_size=6),
+        st.text(alphabet="aZé9ßЖ中文한글กา_.-/:@+'’#  \u0301\u0489", max_size=12),
+        st.sampled_from(["getUserName", "2026-01-02", "v1.2.3", "don't", "C++", "c#", "x" * 300, "日本" * 200, "runs"]),
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=500)
+@given(_MIXED)
+def test_remembered_words_are_those_made_letter_by_letter(parts: list[str]) -> None:
+    text = " ".join(parts) if len(parts) % 2 else "".join(parts)
+    stems, exact = [], []
+    for match in _EACH.finditer(unicodedata.normalize("NFKC", text)):
+        run = match.group()
+        stem, form = (" ".join(words._bigrams(run)), "") if match.lastgroup else words._expand(run[: words._MAX_WORD])
+        stems.append(stem)
+        exact += [form] if form else []
+
+    assert words.index_terms(text) == (" ".join(stems), " ".join(exact))
+    assert words.index_terms(text) == (" ".join(stems), " ".join(exact))

@@ -6,6 +6,7 @@ visible by itself. Every look-up is by index and limited: none grows with the nu
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -54,11 +55,13 @@ class KinTables:
         """Forms that share a trait, the ones that share most first, the newer first among equals."""
         shared: Counter[bytes] = Counter()
         since: dict[bytes, int] = {}
-        for trait in traits:
-            sql = "SELECT form, since FROM traits WHERE trait = ? ORDER BY since DESC LIMIT ?"
-            for form, row in self._all(sql, (trait, _PER_TRAIT)):
-                shared[form] += 1
-                since[form] = row
+        if not traits:
+            return {}
+        one = "SELECT * FROM (SELECT form, since FROM traits WHERE trait = ? ORDER BY since DESC LIMIT ?)"
+        values = [value for trait in traits for value in (trait, _PER_TRAIT)]
+        for form, row in self._all(" UNION ALL ".join([one] * len(traits)), values):
+            shared[form] += 1
+            since[form] = row
         best = sorted(shared, key=lambda f: (-shared[f], -since[f], f))[:limit]
         marks = ",".join("?" * len(best))
         found = dict(self._all(f"SELECT form, max(row) FROM copies WHERE form IN ({marks}) GROUP BY form", best))
@@ -81,26 +84,36 @@ class KinTables:
         )
         return {key: np.frombuffer(vector, dtype="<f4") for key, vector in found}
 
-    def put_form(self, copy: Copy, *, traits: Sequence[int], conflicts: Sequence[bytes]) -> None:
-        """Notes a form that is new: how it is found, and the forms that it conflicts with."""
-        with self.writing():
-            row = copy.chunk.row
-            self._db.executemany("INSERT OR IGNORE INTO traits VALUES (?, ?, ?)", [(t, row, copy.form) for t in traits])
-            pairs = [pair for other in conflicts for pair in ((copy.form, other), (other, copy.form))]
-            self._db.executemany("INSERT OR IGNORE INTO conflicts VALUES (?, ?)", pairs)
+    def kin_known(self, forms: Sequence[bytes], traits: Sequence[int]) -> tuple[set[bytes], set[int]]:
+        """Which of some forms any chunk or group has, and which of some traits any form has."""
+        known: set[bytes] = set()
+        for part in _parts(forms):
+            asked = f"WITH asked (form) AS (VALUES {','.join(['(?)'] * len(part))}) SELECT form FROM asked"
+            for column in ("form", "kin"):
+                sql = f"{asked} WHERE EXISTS (SELECT 1 FROM copies c WHERE c.{column} = asked.form)"
+                known.update(form for (form,) in self._all(sql, part))
+        sql = "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM traits t WHERE t.trait = value)"
+        return known, {trait for (trait,) in self._all(sql, (json.dumps(list(traits)),))}
 
-    def put_copy(self, copy: Copy) -> None:
-        """Notes what a chunk says and replaces, and that it was judged."""
-        row = copy.chunk.row
+    def put_copies(self, copies: Sequence[Copy]) -> None:
+        """Notes what chunks say and replace, what is new of their forms, and that they were judged."""
+        rows = [(c.chunk.row,) for c in copies]
+        traits = [(trait, c.chunk.row, c.form) for c in copies for trait in c.traits]
+        pairs = [pair for c in copies for other in c.conflicts for pair in ((c.form, other), (other, c.form))]
         with self.writing():
-            self._db.execute("DELETE FROM replaced WHERE row = ?", (row,))
-            self._db.execute(
+            self._db.executemany("INSERT OR IGNORE INTO traits VALUES (?, ?, ?)", traits)
+            self._db.executemany("INSERT OR IGNORE INTO conflicts VALUES (?, ?)", pairs)
+            self._db.executemany("DELETE FROM replaced WHERE row = ?", rows)
+            self._db.executemany(
                 "INSERT INTO copies VALUES (?, ?, ?, ?, ?) ON CONFLICT (row) DO UPDATE SET"
                 " form = excluded.form, kin = excluded.kin, standing = excluded.standing",
-                (row, copy.form, copy.kin, copy.standing, copy.chunk.id),
+                [(c.chunk.row, c.form, c.kin, c.standing, c.chunk.id) for c in copies],
             )
-            self._db.executemany("INSERT OR IGNORE INTO replaced VALUES (?, ?, ?)", [(*r, row) for r in copy.replaces])
-            self._db.execute("DELETE FROM unjudged WHERE row = ?", (row,))
+            self._db.executemany(
+                "INSERT OR IGNORE INTO replaced VALUES (?, ?, ?)",
+                [(*replaced, c.chunk.row) for c in copies for replaced in c.replaces],
+            )
+            self._db.executemany("DELETE FROM unjudged WHERE row = ?", rows)
 
     def join(self, form: bytes, kin: bytes) -> None:
         """Moves all chunks of a form to a group."""

@@ -11,17 +11,19 @@ import hashlib
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from recollect.ports import Copy, Progress, Store
-from recollect.text.alike import RULES, Reading, Verdict, judge, read
+from recollect.text.alike import Reading, Verdict, judge, read
+from recollect.text.lexicon import RULES
 from recollect.types import Chunk
 
 NEIGHBOURS = 16
 """With so many others a new text is compared."""
 _COMMIT_EVERY_S = 0.1
-_BATCH = 256
+_BATCH = 128
 _MOST_FORMS = 8
 _CLOSE = 0.8
 _ENTRY_FILES = ("memory", "user")
@@ -51,77 +53,130 @@ def consolidate(
             store.judge_anew()
             store.set_meta("judgement", RULES)
     judged = compared = 0
-    while store.unjudged(1):
+    while rows := store.unjudged(_BATCH):
         if deadline is not None and time.monotonic() >= deadline:
             return Consolidated(judged, compared, complete=False)
+        # Read before the transaction, which need not wait for that, and remembered; then looked up once more inside
+        # it: another process may have judged some, or dropped their notes.
+        readings = {row: _read(chunk) for row, chunk in store.chunks(rows).items()}
         with store.writing():
             until = time.monotonic() + _COMMIT_EVERY_S
             if deadline is not None:
                 until = min(until, deadline)
-            # Looked up inside the transaction: another process may have judged some, or dropped their notes.
-            for row in store.unjudged(_BATCH):
-                chunk = store.chunks([row]).get(row)
-                if chunk is not None:
-                    compared += _settle(store, chunk, model)
-                    judged += 1
+            chunks = store.chunks(store.unjudged(_BATCH))
+            batch = _Batch.of(store, model, [readings.get(row) or _read(chunk) for row, chunk in chunks.items()])
+            for row in sorted(chunks):
+                compared += batch.settle(chunks[row])
+                judged += 1
                 if time.monotonic() >= until:
                     break
+            batch.write()
         progress("likeness", judged, judged + len(store.unjudged(_BATCH)))
     return Consolidated(judged, compared)
 
 
-def _settle(store: Store, chunk: Chunk, model: str) -> int:
-    """Writes down what a chunk is to the others, and says how many it was compared with."""
-    reading = _read(chunk)
-    form = bytes.fromhex(reading.form)
-    kin = store.kin_of(form)
-    compared = 0
-    if kin is None:
-        others = _others(store, chunk, reading)
-        verdicts = _verdicts(store, chunk, others, model)
-        compared = len(verdicts)
-        kin = _group(store, chunk, [f for f, v in verdicts.items() if v is Verdict.DUPLICATE], model) or _own(
-            store, form
-        )
-        copy = Copy(chunk, form, kin, standing(chunk), replaces(chunk))
-        against = [f for f, v in verdicts.items() if v is Verdict.CONFLICT]
-        store.put_form(copy, traits=reading.traits, conflicts=against)
-    elif model and len(store.forms_of(kin, 2)) == 1:
-        # The vector may have come after the words were judged; only now a model can be sure of a near copy.
-        others = _others(store, chunk, reading)
-        verdicts = _verdicts(store, chunk, others, model)
-        compared = len(verdicts)
-        joined = _group(store, chunk, [f for f, v in verdicts.items() if v is Verdict.DUPLICATE], model)
-        if joined:
-            kin = joined
-            store.join(form, kin)
-    store.put_copy(Copy(chunk, form, kin, standing(chunk), replaces(chunk)))
-    return compared
+@dataclass(slots=True)
+class _Batch:
+    """Some chunks on their way to a judgement, in one transaction.
+
+    Most texts are like no other, so what is known of all of them is asked at once, and what was found is written when
+    somebody has to look at it.
+    """
+
+    store: Store
+    model: str
+    forms: set[bytes] = field(default_factory=set)
+    traits: set[int] = field(default_factory=set)
+    found: list[Copy] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, store: Store, model: str, readings: Sequence[Reading]) -> _Batch:
+        """A batch that knows what the store has of some readings."""
+        forms = {bytes.fromhex(r.form) for r in readings}
+        traits = {trait for r in readings for trait in r.traits}
+        return cls(store, model, *store.kin_known(list(forms), list(traits)))
+
+    def write(self) -> None:
+        """Puts what was found where look-ups see it."""
+        if self.found:
+            self.store.put_copies(self.found)
+            self.found.clear()
+
+    def settle(self, chunk: Chunk) -> int:
+        """Finds what a chunk is to the others, and says how many it was compared with."""
+        reading = _read(chunk)
+        form = bytes.fromhex(reading.form)
+        kin = self._kin_of(form)
+        compared = 0
+        against: list[bytes] = []
+        traits: Sequence[int] = ()
+        if kin is None:
+            verdicts = self._compared(chunk, reading)
+            compared = len(verdicts)
+            kin = self._group(chunk, verdicts) or self._own(form)
+            traits = reading.traits
+            against = [f for f, v in verdicts.items() if v is Verdict.CONFLICT]
+        elif self.model and len(self.store.forms_of(kin, 2)) == 1:
+            # The vector may have come after the words were judged; only now a model can be sure of a near copy.
+            verdicts = self._compared(chunk, reading)
+            compared = len(verdicts)
+            joined = self._group(chunk, verdicts)
+            if joined:
+                kin = joined
+                self.store.join(form, kin)
+        self.found.append(Copy(chunk, form, kin, standing(chunk), replaces(chunk), traits, against))
+        self.forms |= {form, kin}
+        self.traits.update(traits)
+        return compared
+
+    def _kin_of(self, form: bytes) -> bytes | None:
+        if form not in self.forms:
+            return None
+        self.write()
+        return self.store.kin_of(form)
+
+    def _own(self, form: bytes) -> bytes:
+        """A group of its own; named by the form, unless the rest of an older group still goes by that name."""
+        name = form
+        if name in self.forms:
+            self.write()
+            while self.store.forms_of(name, 1):
+                name = hashlib.blake2b(name, digest_size=12).digest()
+        return name
+
+    def _compared(self, chunk: Chunk, reading: Reading) -> dict[bytes, Verdict]:
+        """What a chunk is to those that it may be like."""
+        shared = [trait for trait in reading.traits if trait in self.traits]
+        if not shared:
+            return {}
+        self.write()
+        return _verdicts(self.store, chunk, _others(self.store, chunk, reading, shared), self.model)
+
+    def _group(self, chunk: Chunk, verdicts: Mapping[bytes, Verdict]) -> bytes | None:
+        copies = [f for f, v in verdicts.items() if v is Verdict.DUPLICATE]
+        return _group(self.store, chunk, copies, self.model) if copies else None
+
+
+@lru_cache(maxsize=4096)
+def _name_words(path: str) -> str:
+    """The words of a note's name, without numbers and codes."""
+    return " ".join(w for w in re.split(r"[\W_]+", PurePosixPath(path).stem) if not _CODE.fullmatch(w))
 
 
 def _read(chunk: Chunk) -> Reading:
     """A note's name is a heading too: `port: 8080` in `ann.md` and in `bob.md` are two facts."""
-    name = "" if chunk.source == "sessions" else PurePosixPath(chunk.path).stem
-    words = " ".join(w for w in re.split(r"[\W_]+", name) if not _CODE.fullmatch(w))
+    words = "" if chunk.source == "sessions" else _name_words(chunk.path)
     return read(chunk.text, (*chunk.heading, words) if words else chunk.heading)
 
 
-def _others(store: Store, chunk: Chunk, reading: Reading) -> dict[bytes, Chunk]:
+def _others(store: Store, chunk: Chunk, reading: Reading, traits: Sequence[int]) -> dict[bytes, Chunk]:
     """What a chunk is compared with: not with a piece of itself, and not with the one that repeats its last lines."""
-    found = store.forms_like(reading.traits, NEIGHBOURS)
+    found = store.forms_like(traits, NEIGHBOURS)
     return {form: c for form, c in found.items() if form.hex() != reading.form and not _touch(c, chunk)}
 
 
 def _touch(a: Chunk, b: Chunk) -> bool:
     return a.path == b.path and a.start_line <= b.end_line and b.start_line <= a.end_line
-
-
-def _own(store: Store, form: bytes) -> bytes:
-    """A group of its own; named by the form, unless the rest of an older group still goes by that name."""
-    name = form
-    while store.forms_of(name, 1):
-        name = hashlib.blake2b(name, digest_size=12).digest()
-    return name
 
 
 def _verdicts(store: Store, chunk: Chunk, others: Mapping[bytes, Chunk], model: str) -> dict[bytes, Verdict]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import PurePosixPath
+from typing import TypeGuard
 
 from recollect.embed.generations import generation_of, note_generation, pin_first
 from recollect.errors import EmbedderError, RejectedError
@@ -314,7 +315,7 @@ class Engine:
         source = job.readers[document.path]
         known = job.known.get(document.path)
         try:
-            if isinstance(source, Conversations):
+            if _speaks(source):
                 return self._conversation(document, source, job)
             text = clean(source.read(document))
         except FileNotFoundError:
@@ -353,7 +354,7 @@ class Engine:
 
     def _link(self, document: Document, source: Source, edges: Sequence[Edge] = ()) -> None:
         """Keeps what a document says of others, and what its source knows of that."""
-        further = source.edges(document) if isinstance(source, Linked) else ()
+        further = source.edges(document) if _links(source) else ()
         self.store.put_edges(document.path, [*edges, *further])
 
     def embed(
@@ -468,6 +469,25 @@ def without_vector(chunks: Sequence[Chunk], refused: Mapping[str, str]) -> list[
             for c in chunks if c.content_hash in refused]  # fmt: skip
 
 
+# A look at every member of a port takes longer than the rest of what is done for a short note: once for each class.
+_spoken: dict[type, bool] = {}
+_linked: dict[type, bool] = {}
+
+
+def _speaks(source: Source) -> TypeGuard[Conversations]:
+    kind = type(source)
+    if kind not in _spoken:
+        _spoken[kind] = isinstance(source, Conversations)
+    return _spoken[kind]
+
+
+def _links(source: Source) -> TypeGuard[Linked]:
+    kind = type(source)
+    if kind not in _linked:
+        _linked[kind] = isinstance(source, Linked)
+    return _linked[kind]
+
+
 def _unlike(stored: Stored) -> Stored:
     """As if the file had changed, so that it is read."""
     return replace(stored, size=-1)
@@ -498,10 +518,15 @@ def embed_text(chunk: Chunk) -> str:
     return Passage(chunk.start_line, chunk.end_line, chunk.heading, chunk.text).embed_text
 
 
+@lru_cache(maxsize=64)
+def _stem(path: str) -> str:
+    return PurePosixPath(path).stem
+
+
 def facts_of(document: Document, parsed: Parsed) -> Facts:
     """What a document says about itself: front matter first, then its name."""
     front = parsed.front
-    name = PurePosixPath(document.path).stem
+    name = _stem(document.path)
     title = _text(front.get("title")) or next((b.heading[0] for b in parsed.blocks if b.heading and b.heading[0]), name)
     day = date_of_value(_text(front.get("date"))) or date_of_path(document.path)
     evergreen = day is None or name.casefold() in _ENTRY_FILES or _text(front.get("evergreen")).lower() in _TRUE
@@ -541,19 +566,28 @@ def _importance(value: str) -> float:
         return 0.0
 
 
+_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+_PAIRS = [one + two for one in _LETTERS for two in _LETTERS]
+
+
+def _short(digest: bytes) -> str:
+    """The first sixty bits of a digest as twelve letters of base 32."""
+    number = int.from_bytes(digest[:8], "big") >> 4
+    return "".join([_PAIRS[number >> shift & 1023] for shift in (50, 40, 30, 20, 10, 0)])
+
+
 def chunks_of(
     document: Document, parsed: Parsed, facts: Facts, size: ChunkSize, *, origin: str = "owner"
 ) -> list[Chunk]:
     """The chunks of a document, each with an id made of its path and content, never of its lines."""
-    path = PurePosixPath(document.path)
-    entries = len(path.parts) == 1 and path.stem.casefold() in _ENTRY_FILES
+    entries = "/" not in document.path and _stem(document.path).casefold() in _ENTRY_FILES
     seen: Counter[str] = Counter()
     chunks = []
     for passage in chunk(parsed, size, entries=entries):
         content = passage.content_hash
         key = f"{document.path}\0{content}\0{seen[content]}".encode()
         seen[content] += 1
-        short = base64.b32encode(hashlib.blake2b(key, digest_size=10).digest()).decode().lower()[:12]
+        short = _short(hashlib.blake2b(key, digest_size=10).digest())
         chunks.append(
             Chunk(
                 short, document.path, document.source, passage.start_line, passage.end_line, passage.heading,

@@ -10,17 +10,16 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
 
 from recollect.text.lexicon import CHANGES, EVENTS, GENERIC, MANY, MONTHS
 from recollect.text.tokens import DATE, FIGURE, MARK, NAME, NOT, SMALL, VERB, WORD, Token, tokens
 
-RULES = "alike-2"
-"""Names the rules of this module; judgements made under another name are made anew."""
 LONG = 20
 """So many words stand for themselves, whatever heading they are under."""
 SURE_COSINE = 0.95
@@ -37,7 +36,29 @@ _FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
 _PAST = re.compile(r"\w{2,}[^e\W]ed")
 _RULE = re.compile(r"[\s|:=*_-]*\Z")
 _MONTH = "|".join(MONTHS)
-_SENTENCE = re.compile(rf"(?<!\bMr\.)(?<!\bMs\.)(?<!\bDr\.)(?<=[.!?;])\s+(?![a-zа-я]|(?i:{_MONTH})\b)|(?<=[。！？；])")
+# Begins with the space, so that the places between are passed over quickly.
+_SPACED = rf"\s(?<=[.!?;]\s)(?<!\bMr\.\s)(?<!\bMs\.\s)(?<!\bDr\.\s)\s*(?![a-zа-я]|(?i:{_MONTH})\b)"
+_SENTENCE = re.compile(_SPACED)
+_ANY_SENTENCE = re.compile(rf"{_SPACED}|(?<=[。！？；])")
+
+
+T = TypeVar("T")
+
+
+class _Once(Generic[T]):
+    """A property that is worked out when it is first asked for: `cached_property` without its lock, which costs more
+    than most of these do. Two threads at once make the same value twice.
+    """
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self.make = make
+        self.name = make.__name__
+        self.__doc__ = make.__doc__
+
+    def __get__(self, instance: Any, owner: type | None = None) -> T:
+        value: T = self.make(instance)
+        instance.__dict__[self.name] = value
+        return value
 
 
 class Verdict(StrEnum):
@@ -56,27 +77,27 @@ class Statement:
     item: bool = False
     definite: bool = False
 
-    @cached_property
+    @_Once
     def keys(self) -> tuple[str, ...]:
         """What is compared."""
-        return tuple(t.key for t in self.tokens)
+        return tuple([t.key for t in self.tokens])
 
-    @cached_property
+    @_Once
     def counts(self) -> Counter[str]:
         """How often each key stands in it."""
         return Counter(self.keys)
 
-    @cached_property
+    @_Once
     def weights(self) -> dict[str, float]:
         """What each key weighs."""
-        return {t.key: _weight(t) for t in self.tokens}
+        return {t.key: t.weight for t in self.tokens}
 
-    @cached_property
+    @_Once
     def weight(self) -> float:
         """How many words it says; two characters of an unspaced script count as one."""
-        return sum(_weight(t) for t in self.tokens)
+        return sum([t.weight for t in self.tokens])
 
-    @cached_property
+    @_Once
     def turn(self) -> int:
         """Where what is said about the subject begins."""
         for i, token in enumerate(self.tokens):
@@ -84,7 +105,7 @@ class Statement:
                 return i or 1  # `use …` has no subject
         return max(1, int(len(self.tokens) * 0.4))
 
-    @cached_property
+    @_Once
     def verb(self) -> str:
         """The word at the turn, if there is one."""
         return self.tokens[self.turn].key if self.turn < len(self.tokens) else ""
@@ -97,17 +118,17 @@ class Reading:
     statements: tuple[Statement, ...]
     context: frozenset[str]
 
-    @cached_property
+    @_Once
     def weight(self) -> float:
         """How many words it says."""
         return sum(s.weight for s in self.statements)
 
-    @cached_property
+    @_Once
     def keys(self) -> frozenset[str]:
         """All that it names, for a quick look."""
         return frozenset(key for s in self.statements for key in s.keys)
 
-    @cached_property
+    @_Once
     def form(self) -> str:
         """Equal for passages that are surely the same: the same statements and, of short ones, the same headings."""
         parts = sorted("\x1f".join(s.keys) for s in self.statements)
@@ -115,7 +136,7 @@ class Reading:
             parts += ["\x1d", *sorted(self.context)]
         return hashlib.blake2b("\x1e".join(parts).encode("utf-8", "replace"), digest_size=12).hexdigest()
 
-    @cached_property
+    @_Once
     def traits(self) -> tuple[int, ...]:
         """Hashes of how its statements begin and end: passages that are alike share at least one, few others do.
 
@@ -125,13 +146,9 @@ class Reading:
         return tuple(sorted({trait for pair in found[:4] for trait in pair}))
 
 
-def _weight(token: Token) -> float:
-    return 0.5 if token.wide else 0.0 if token.kind == SMALL or token.key == ":" else 1.0
-
-
 def _ends(statement: Statement) -> tuple[int, ...]:
-    plain = [t.key for t in statement.tokens if t.kind in (WORD, NAME, VERB) and t.key != ":"]
-    size = 4 if sum(t.wide for t in statement.tokens) * 2 > len(statement.tokens) else 2
+    plain = [t.key for t in statement.tokens if t.plain]
+    size = 4 if sum([t.wide for t in statement.tokens]) * 2 > len(statement.tokens) else 2
     if len(plain) < 2:
         plain = list(statement.keys)
     if not plain:
@@ -145,18 +162,19 @@ def _number(text: str) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=2048)
 def read(text: str, heading: tuple[str, ...] = ()) -> Reading:
     """A passage as statements, with what its headings add to it."""
     statements: list[Statement] = []
     titles = list(heading)
     for part, item in _parts(text, titles):
-        for sentence in _SENTENCE.split(part):
+        for sentence in (_SENTENCE if part.isascii() else _ANY_SENTENCE).split(part):
             if not sentence or not sentence.strip():
                 continue
             found = tokens(sentence)
             if found:
-                statements.append(Statement(found, item, _THE.search(sentence) is not None))
+                the = "is" in sentence or not sentence.isascii() or "IS" in sentence.upper()  # a quick look first
+                statements.append(Statement(found, item, the and _THE.search(sentence) is not None))
     said = {t.key for s in statements for t in s.tokens}
     context = {
         t.key
@@ -386,7 +404,7 @@ def _more(regions: Sequence[Region], weight: float, cosine: float | None) -> Lik
     extra = [t for p, q, *_ in regions for t in p + q]
     if cosine is None or cosine < SURE_COSINE or not _only(extra, SMALL, WORD) or any(t.wide for t in extra):
         return Likeness.MORE
-    return Likeness.SAME if sum(_weight(t) for t in extra) * 8 <= weight else Likeness.MORE
+    return Likeness.SAME if sum(t.weight for t in extra) * 8 <= weight else Likeness.MORE
 
 
 def _turned(x: Statement, y: Statement) -> Likeness:

@@ -6,6 +6,9 @@ left out of a comparison.
 
 from __future__ import annotations
 
+RULES = "alike-2"
+"""Names the rules of `alike.py`; judgements made under another name are made anew."""
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())

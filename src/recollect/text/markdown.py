@@ -139,6 +139,8 @@ def _last_text(lines: list[str], start: int) -> int:
 
 def _breaks_paragraph(lines: list[str], i: int) -> bool:
     line = lines[i]
+    if line[:1].isalpha() and "|" not in line:
+        return False  # nearly every line of prose
     return bool(
         not line.strip()
         or _HEADING.match(line)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
@@ -43,9 +43,18 @@ class Token:
     key: str
     kind: str
     wide: bool = False
+    weight: float = field(init=False, compare=False, repr=False)
+    plain: bool = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """What it weighs, and whether it is a word of the sentence proper: asked of every token again and again."""
+        weight = 0.5 if self.wide else 0.0 if self.kind == SMALL or self.key == ":" else 1.0
+        object.__setattr__(self, "weight", weight)
+        object.__setattr__(self, "plain", self.kind in (WORD, NAME, VERB) and self.key != ":")
 
 
 _MAX_DIGITS = 40
+_MOST_PLAIN = 100_000
 _MONTH = "|".join(sorted((m for m in MONTHS if m not in ("may", "march", "mar", "sep", "mai")), key=len, reverse=True))
 # May and March are also verbs: only with a day beside them are they months.
 _ANY_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
@@ -55,9 +64,16 @@ _WIDE = (
     "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\U00020000-\U0003ffff"
 )
-_WIDE_CHAR = re.compile(f"[{_WIDE}]")
 # Most of a text is plain words; the long pattern below is for the rest.
 _PLAIN_WORD = re.compile(r"[A-Za-z]+(?=[\s,;)\"]|[.!?:]*(?:\s|\Z))")
+# Whole sentences of words that mean the same wherever they stand, with the marks around them that say nothing.
+_LETTER = "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u012f\u0132-\u024f\u0400-\u0481\u048a-\u052f"
+_PLAIN_RUN = re.compile(rf"(?:\s*+[(\"]*+[{_LETTER}]++(?:[-'][{_LETTER}]++)*+(?:[,;)\"]|[.!]*+)(?=\s|\Z))+")
+_SILENT = '(",;).!'
+_WIDE_RUN = re.compile(f"[{_WIDE}]+")
+_CJK_DAY = re.compile("(?:星期|周|週|礼拜)[一二三四五六日天]|[月火水木金土日]曜日?")
+_DAY_STARTS = frozenset("星周週礼月火水木金土日")
+_NEGATION_STARTS = frozenset(negation[0] for negation in WIDE_NEGATIONS)
 _TOKEN = re.compile(
     r"(?P<box>\[[ xX]\])"
     r"|(?P<url>[a-z][a-z0-9+.-]*://[^\s<>\"'）)\]]*[^\s<>\"'）)\].,;:!?。，])"
@@ -118,52 +134,110 @@ def _figure(digits: str, unit: str = "", scale: int = 1) -> Token:
     return Token(f"{kind}{value}", FIGURE)
 
 
+class _Plain(dict[str, Token | None]):
+    """What a word with the marks after it that say nothing means by itself; None for what the next word may change."""
+
+    def __missing__(self, piece: str) -> Token | None:
+        word = piece.strip(_SILENT)
+        low = word.lower()
+        # A month or a number is read together with what follows it. The article of a sentence is small inside it;
+        # `room A` is a name.
+        open_ended = low in NUMBER_WORDS or low.replace("'", "-").partition("-")[0] in MONTHS
+        token = None if open_ended else Token("a", NAME) if word == "A" else _word(word)
+        if len(self) >= _MOST_PLAIN:
+            self.clear()
+        self[piece] = token
+        return token
+
+
+_plain_words = _Plain()
+
+
 def tokens(text: str) -> tuple[Token, ...]:
     """The tokens of a sentence, in order."""
-    return tuple(_merged(list(_read(_plain(text)))))
+    found = [token for token in _read(_plain(text)) if token.kind != _FILLER]
+    return tuple(_merged(found) if "not" in [token.key for token in found] else found)
 
 
-def _read(text: str) -> Iterator[Token]:
+def _read(text: str) -> list[Token]:
+    """Every token, fillers too: plain words by the sentence, the rest one by one."""
+    out: list[Token] = []
     at = 0
     while at < len(text):
-        if space := _SPACE.match(text, at):
+        if run := _PLAIN_RUN.match(text, at):
+            words = run[0].split()
+            found = list(map(_plain_words.__getitem__, words))
+            if not at and text[0] == "A" and words[0].strip(_SILENT) == "A" and found[0]:
+                found[0] = _word("A")
+            if all(found):
+                out += found  # type: ignore[arg-type]
+                at = run.end()
+                continue
+            first = next(i for i, token in enumerate(found) if token is None)
+            out += found[:first]  # type: ignore[arg-type]
+            at = run.end() - len(run[0].split(None, first)[-1])
+        elif space := _SPACE.match(text, at):
             at = space.end()
             continue
-        word = _PLAIN_WORD.match(text, at)
-        if word and (low := word[0].lower()) not in MONTHS and low not in NUMBER_WORDS:
-            label = at > 0 and word[0] == "A"  # the article of a sentence is small inside it; `room A` is a name
-            yield Token("a", NAME) if label else _word(word[0])
-            at = word.end()
+        elif wide := _WIDE_RUN.match(text, at):
+            at = _wide_run(text, at, wide.end(), out)
             continue
-        match = _TOKEN.match(text, at)
-        kind = match.lastgroup if match else None
-        if kind != "cjkday" and _WIDE_CHAR.match(text, at):
-            token, at = _wide(text, at)
-            yield token
-        elif match is None:
-            yield from _symbol(text[at], text[at + 1 : at + 2])
-            at += 1
+        at = _step(text, at, out)
+    return out
+
+
+def _step(text: str, at: int, out: list[Token]) -> int:
+    """Adds the token at a place, if it is one, and says where it ends."""
+    word = _PLAIN_WORD.match(text, at)
+    if word and (low := word[0].lower()) not in MONTHS and low not in NUMBER_WORDS:
+        label = at > 0 and word[0] == "A"
+        out.append(Token("a", NAME) if label else _word(word[0]))
+        return word.end()
+    match = _TOKEN.match(text, at)
+    kind = match.lastgroup if match else None
+    if match is None:
+        out += _symbol(text[at], text[at + 1 : at + 2])
+        return at + 1
+    at = match.end()
+    found = match.group()
+    number = found if kind == "number" else NUMBER_WORDS.get(found.lower(), "") if kind == "word" else ""
+    if number:
+        token, at = _amount(number, text, at)
+        out.append(token)
+    else:
+        out += _one(kind or "", found)
+    return at
+
+
+def _wide_run(text: str, at: int, end: int, out: list[Token]) -> int:
+    """Adds what characters of scripts without spaces mean: days, negations, and each other one by itself."""
+    while at < end:
+        char = text[at]
+        if char in _DAY_STARTS and (day := _CJK_DAY.match(text, at)):
+            out += _one("cjkday", day[0])
+            at = day.end()
+        elif char in _NEGATION_STARTS and (negation := _negation(text, at)):
+            out.append(Token("not", NOT))
+            at += len(negation)
         else:
-            at = match.end()
-            found = match.group()
-            number = found if kind == "number" else NUMBER_WORDS.get(found.lower(), "") if kind == "word" else ""
-            if number:
-                token, at = _amount(number, text, at)
-                yield token
-            else:
-                yield from _one(kind or "", found)
+            out.append(_wide(char))
+            at += 1
+    return at
 
 
-def _wide(text: str, at: int) -> tuple[Token, int]:
-    """One character of a script without spaces, or a negation of several."""
-    for negation in WIDE_NEGATIONS:
-        if text.startswith(negation, at):
-            if text.startswith(WIDE_PLAIN, at) or (at and text.startswith(WIDE_PLAIN, at - 1)):
-                break
-            return Token("not", NOT), at + len(negation)
-    char = fold(text[at])
+def _negation(text: str, at: int) -> str:
+    """The negation that stands at a place, unless it is part of a plain word."""
+    found = next((negation for negation in WIDE_NEGATIONS if text.startswith(negation, at)), "")
+    plain = found and (text.startswith(WIDE_PLAIN, at) or (at and text.startswith(WIDE_PLAIN, at - 1)))
+    return "" if plain else found
+
+
+@lru_cache(maxsize=50_000)
+def _wide(char: str) -> Token:
+    """One character of a script without spaces."""
+    char = fold(char)
     kind = _FILLER if char in WIDE_FILLERS else VERB if char in WIDE_VERBS else WORD
-    return Token(char, kind, wide=True), at + 1
+    return Token(char, kind, wide=True)
 
 
 def _symbol(char: str, after: str) -> Iterator[Token]:
@@ -265,12 +339,10 @@ def _word(word: str) -> Token:
 
 
 def _merged(found: list[Token]) -> Iterator[Token]:
-    """Without fillers; `no longer` and `not … any more` are plain negations."""
+    """`no longer` and `not … any more` are plain negations."""
     denied = False
     before = ""
     for token in found:
-        if token.kind == _FILLER:
-            continue
         again = denied and (token.key in ("anymore", "mehr", "больше", "plu") or (token.key, before) == ("more", "any"))
         if not again and not (token.key == "longer" and before == "not"):
             yield token

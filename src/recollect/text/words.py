@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 import Stemmer
@@ -32,10 +32,11 @@ _MARKS = (
 )
 _JOIN = r"_.\-/:@+'’"
 _ASCII = re.compile(rf"[A-Za-z0-9]+(?:[{_JOIN}]{{1,2}}[A-Za-z0-9]+)*(?:\+\+|#(?!\w))?")
-_LETTER = rf"(?:[^\W_{_UNSPACED}{_HANGUL}]|[{_MARKS}])"
-_ANY = re.compile(
-    rf"(?P<cjk>[{_UNSPACED}]+)|(?P<hangul>[{_HANGUL}]+)|{_LETTER}+(?:[{_JOIN}]{{1,2}}{_LETTER}+)*(?:\+\+|\#(?!\w))?"
-)
+# Plain runs of the commonest letters first: one step for a word instead of one for each of its characters.
+_PLAIN = "A-Za-z0-9\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0400-\u0481\u048a-\u052f"
+_LETTERS_RUN = rf"(?:[{_PLAIN}]++|[^\W_{_UNSPACED}{_HANGUL}]|[{_MARKS}])+"
+_SPACED = rf"{_LETTERS_RUN}(?:[{_JOIN}]{{1,2}}{_LETTERS_RUN})*(?:\+\+|\#(?!\w))?"
+_ANY = re.compile(rf"(?P<cjk>[{_UNSPACED}]+)|(?P<hangul>[{_HANGUL}]+)|{_SPACED}")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]+")
 _WIDE = re.compile(rf"[{_UNSPACED}{_HANGUL}]")
 _LETTERS = re.compile(r"[^\W\d_]")
@@ -65,6 +66,7 @@ STOP_WORDS = frozenset(
 _stem = Stemmer.Stemmer("english", 0).stemWord
 _CACHE_SIZE = 200_000
 _MAX_WORD = 256
+_MAX_RUN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +112,9 @@ def _bigrams(run: str) -> list[str]:
 
 def _expand(word: str) -> tuple[str, str]:  # noqa: C901 - one branch for each shape of word
     """Index terms of one spaced word: (stems and parts, exact forms), both joined by spaces."""
-    low = fold(word).replace("’", "'")
-    if _ASCII_WORD.match(low) and (word[1:].islower() or word[1:].isupper() or len(word) == 1):
+    low = word.lower() if word.isascii() else fold(word).replace("’", "'")
+    rest = word[1:]
+    if _ASCII_WORD.match(low) and (not rest or rest.islower() or rest.isupper()):
         stem = _stem(low)
         return stem, low if stem != low else ""
     if low.endswith("'s"):
@@ -146,41 +149,34 @@ def _expand(word: str) -> tuple[str, str]:  # noqa: C901 - one branch for each s
     return " ".join(terms), " ".join(exact)
 
 
-class _Analyser:
-    """Remembers what a word became: most words of a text were seen before."""
+class _Analyser(dict[str, tuple[str, str]]):
+    """Remembers what a word became: most words of a text were seen before, and those cost one look-up in C."""
 
-    def __init__(self) -> None:
-        self.seen: dict[str, tuple[str, str]] = {}
-
-    def word(self, word: str) -> tuple[str, str]:
-        found = self.seen.get(word)
-        if found is None:
-            found = _expand(word[:_MAX_WORD])
-            if len(word) <= _MAX_WORD:
-                if len(self.seen) >= _CACHE_SIZE:
-                    self.seen.clear()
-                self.seen[word] = found
+    def __missing__(self, word: str) -> tuple[str, str]:
+        if not word.isascii() and _WIDE.match(word):
+            found, most = (" ".join(_bigrams(word)), ""), _MAX_RUN
+        else:
+            found, most = _expand(word[:_MAX_WORD]), _MAX_WORD
+        if len(word) <= most:
+            if len(self) >= _CACHE_SIZE:
+                self.clear()
+            self[word] = found
         return found
-
-    def run(self, run: str) -> tuple[str, str]:
-        return " ".join(_bigrams(run)), ""
 
 
 _analyser = _Analyser()
 
 
-def _pieces(text: str) -> Iterable[tuple[str, str]]:
-    if text.isascii():
-        word = _analyser.word
-        for found in _ASCII.findall(text):
-            yield word(found)
-        return
-    for match in _ANY.finditer(unicodedata.normalize("NFKC", text)):
-        kind = match.lastgroup
-        if kind:
-            yield _analyser.run(match.group())
-        else:
-            yield _analyser.word(match.group())
+@cache
+def _any_word() -> re.Pattern[str]:
+    """`_ANY` without its groups, which would make `findall` slow; not compiled before there is a text to read."""
+    return re.compile(rf"[{_UNSPACED}]+|[{_HANGUL}]+|{_SPACED}")
+
+
+def _pieces(text: str) -> list[tuple[str, str]]:
+    """The terms of every word and run of a text."""
+    words = _ASCII.findall(text) if text.isascii() else _any_word().findall(unicodedata.normalize("NFKC", text))
+    return list(map(_analyser.__getitem__, words))
 
 
 def places(text: str) -> Iterator[tuple[int, int]]:
@@ -190,13 +186,8 @@ def places(text: str) -> Iterator[tuple[int, int]]:
 
 def index_terms(text: str) -> tuple[str, str]:
     """What the index stores for a text: its terms in order, and the exact forms that stemming changed."""
-    stems: list[str] = []
-    exact: list[str] = []
-    for stem, form in _pieces(text):
-        stems.append(stem)
-        if form:
-            exact.append(form)
-    return " ".join(stems), " ".join(exact)
+    found = _pieces(text)
+    return " ".join([stem for stem, _ in found]), " ".join([form for _, form in found if form])
 
 
 def term_set(text: str) -> frozenset[str]:
@@ -223,7 +214,7 @@ def query_terms(text: str) -> Terms:
             words.update(dict.fromkeys(grams))
             phrases.update(dict.fromkeys(pairwise(grams)))
             continue
-        stems, forms = _analyser.word(token)
+        stems, forms = _analyser[token]
         if fold(token).replace("’", "'") in STOP_WORDS:
             stop.update(dict.fromkeys(stems.split()))
             continue
