@@ -3,7 +3,7 @@ VENV := .venv
 SETS ?= ../shared/eval
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench bench-serve quality tune slow faults clean
+.PHONY: demo test check bench bench-large bench-serve quality tune slow faults clean
 
 demo: $(VENV)/.ready
 	$(BIN)/recollect demo
@@ -25,6 +25,10 @@ check: $(VENV)/.ready-dev
 
 bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/scale.py
+
+bench-large: $(VENV)/.ready-dev
+	$(BIN)/python benchmarks/scale.py --large
 
 bench-serve: $(VENV)/.ready-dev $(VENV)/.ready-browser
 	$(BIN)/python benchmarks/serving.py

@@ -50,13 +50,23 @@ def sample_files() -> dict[str, str]:
     return {p.relative_to(folder).as_posix(): p.read_text(encoding="utf-8") for p in sorted(folder.rglob("*.md"))}
 
 
+def nouns() -> list[str]:
+    """Plain nouns, which also make compounds."""
+    return list(_NOUNS)
+
+
+def common_words() -> list[str]:
+    """The words of the sample notes, the most frequent first."""
+    counted = Counter(w for text in sample_files().values() for w in _WORD.findall(text.lower()))
+    return [w for w, _ in sorted(counted.items(), key=lambda item: (-item[1], item[0]))]
+
+
 class Prose:
     """An endless supply of sentences, the same for the same seed."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
-        counted = Counter(w for text in sample_files().values() for w in _WORD.findall(text.lower()))
-        common = [w for w, _ in sorted(counted.items(), key=lambda item: (-item[1], item[0]))]
+        common = common_words()
         compounds = [a + b for a in _NOUNS for b in _NOUNS if a != b]
         self.random.shuffle(compounds)
         self.words = list(dict.fromkeys([*common, *_NOUNS, *compounds]))[:_VOCABULARY]

@@ -67,3 +67,27 @@ def test_the_same_seed_writes_the_same_notes(tmp_path: Path, monkeypatch: pytest
     )
     assert len(one) == 50
     assert one == two
+
+
+@pytest.mark.slow
+def test_a_small_scale_writes_its_page(tmp_path: Path) -> None:
+    out = tmp_path / "RESULTS.md"
+    subprocess.run(
+        [sys.executable, RUN.with_name("scale.py"), "--sizes", "100", "--no-peers", "--out", out], check=True
+    )
+    text = out.read_text(encoding="utf-8")
+    for what in ("warm hybrid search", "recall@50", "bytes on disk", "sync, nothing changed"):
+        assert what in text
+    recall = next(line for line in text.splitlines() if "recall@50" in line)
+    assert float(recall.split("|")[2]) >= 0.98
+
+
+def test_the_same_seed_makes_the_same_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(RUN.parent))
+    import corpus
+
+    first, second = corpus.Corpus(seed=3), corpus.Corpus(seed=3)
+    assert first.note("a") == second.note("a") != first.note("a")
+    first.write(tmp_path, 40)
+    assert len(list(tmp_path.rglob("*.md"))) == 4
+    assert all(3 <= len(q.split()) <= 13 for q in first.questions(tmp_path, 20))

@@ -276,13 +276,13 @@ def test_renaming_a_folder_of_2000_notes_embeds_nothing(root: Path, embedder: Co
 
 
 def test_the_cache_of_text_that_is_gone_is_bounded(root: Path, embedder: CountingEmbedder) -> None:
-    with Memory.open(root, embedder=embedder, embed__cache_mb=0.01) as memory:
+    with Memory.open(root, embedder=embedder, embed__cache_mb=0.0025) as memory:
         memory.sync()
         for place in (root / "memory").glob("*.md"):
             place.unlink()
         memory.sync()
         status = memory.status()
-        assert (status.cached, status.cache_bytes) == (9, 9 * 1024)
+        assert (status.cached, status.cache_bytes) == (9, 9 * 256)
 
 
 def test_the_report_carries_its_estimate(root: Path, write: Write) -> None:

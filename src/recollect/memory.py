@@ -338,6 +338,7 @@ class Memory:
                 waiting=vectors.waiting,
             )
         self._consolidate(**watch)
+        self.store.pack()
         notices = (*self._notices, *report.notices, *(self._chain.notices(self.store) if embed else ()))
         return replace(report, notices=notices, took_ms=(time.perf_counter() - begun) * 1000)
 

@@ -338,6 +338,10 @@ class Store(Protocol):
         """Keeps vectors under (content hash, model)."""
         ...
 
+    def pack(self) -> bool:
+        """Whatever makes the next load of vectors fast; says whether anything was done."""
+        ...
+
     def get_meta(self, key: str) -> Any:
         """A remembered value, or None."""
         ...

@@ -294,7 +294,7 @@ def test_status_says_which_model_answers_and_how_large_the_cache_is(capsys: Capt
     indexed()
     found = status(capsys, "--model", "hashed@512")
     assert (found["embedder"], found["answering"], found["pending"]) == ("hashed@512", "hashed@256", 1)
-    assert found["cache"] == {"vectors": 1, "bytes": 1024}
+    assert found["cache"] == {"vectors": 1, "bytes": 256}
     assert run(["status", "--model", "hashed@512"]) == 0
     out = capsys.readouterr().out
     assert "answering  hashed@256, until the model above has seen every passage" in out

@@ -9,7 +9,8 @@ holds, `head` how much of it the headings and the file name hold.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -81,21 +82,30 @@ def ask(text: str, counts_of: object, *, terms: Terms | None = None) -> Ask:
 
 def measure(ask: Ask, fields: FieldTerms) -> dict[str, float]:
     """The lexical signals of one passage."""
+    return measures(ask, {0: fields})[0]
+
+
+def measures(ask: Ask, fields: Mapping[int, FieldTerms]) -> dict[int, dict[str, float]]:
+    """The lexical signals of many passages, by their rows."""
+    places, lengths = _places([f.body for f in fields.values()], ask.weights)
+    return {
+        row: _measured(ask, one, where, length)
+        for (row, one), where, length in zip(fields.items(), places, lengths, strict=True)
+    }
+
+
+def _measured(ask: Ask, fields: FieldTerms, places: dict[str, list[int]], length: int) -> dict[str, float]:
     weights = ask.weights
-    body = fields.body.split()
-    places: dict[str, list[int]] = {}
-    found_at = [(i, term) for i, term in enumerate(body) if term in weights]
-    for i, term in found_at:
-        places.setdefault(term, []).append(i)
+    found_at = sorted((i, term) for term, found in places.items() for i in found)
     for char in ask.terms.prefixes:
-        if found := [i for i, term in enumerate(body) if term.startswith(char)]:
+        if found := [i for i, term in enumerate(fields.body.split()) if term.startswith(char)]:
             places[char] = found
     names = fields.head.split()
     head = weights.keys() & names
     head |= {char for char in ask.terms.prefixes if any(term.startswith(char) for term in names)}
     if not places and not head:
         return {"text": 0.0, "bm25": 0.0, "cover": 0.0, "near": 0.0, "window": 0.0, "head": 0.0, "exact": 0.0}
-    norm = K1 * (1 - B + B * len(body) / (ask.mean_length or 1.0))
+    norm = K1 * (1 - B + B * length / (ask.mean_length or 1.0))
     bm25 = cover = in_head = 0.0
     for term, weight in weights.items():
         tf = len(places.get(term, ())) + (HEAD_WEIGHT if term in head else 0.0)
@@ -114,6 +124,37 @@ def measure(ask: Ask, fields: FieldTerms) -> dict[str, float]:
         "head": in_head / ask.total if ask.total else 0.0,
         "exact": len(set(exact).intersection(ask.terms.exact)) / len(ask.terms.exact) if exact else 0.0,
     }
+
+
+def _places(bodies: Sequence[str], wanted: Iterable[str]) -> tuple[list[dict[str, list[int]]], list[int]]:
+    """Where each wanted term stands among the terms of each body, and how many those are.
+
+    Looked for in all bodies at once, as text: to split each into words took a third of a search.
+    """
+    whole = " \n ".join(["", *bodies, ""])
+    if "  " in whole:
+        whole = " \n ".join(["", *(" ".join(body.split()) for body in bodies), ""])
+        whole = whole.replace("  ", " ")
+    breaks: list[int] = []
+    at = whole.find("\n")
+    while at >= 0:
+        breaks.append(at)
+        at = whole.find("\n", at + 1)
+    out: list[dict[str, list[int]]] = [{} for _ in bodies]
+    for term in wanted:
+        key = f" {term} "
+        at = whole.find(key)
+        last = -1
+        while at >= 0:
+            body = bisect_right(breaks, at) - 1
+            if body != last:
+                found = out[body][term] = []
+                last, index, seen = body, 0, breaks[body] + 1
+            index += whole.count(" ", seen, at)
+            seen = at
+            found.append(index)
+            at = whole.find(key, at + len(key) - 1)
+    return out, [max(0, whole.count(" ", *ends) - 1) for ends in pairwise(breaks)]
 
 
 def _near(ask: Ask, places: dict[str, list[int]]) -> float:

@@ -16,7 +16,7 @@ from operator import is_
 
 from recollect.errors import RecollectError, StoreDamagedError, StoreError
 from recollect.ports import Asked, Embedder, Nearest, Scored, Stage, Store, Vectors
-from recollect.search.evidence import Ask, ask, measure
+from recollect.search.evidence import Ask, ask, measures
 from recollect.text.words import foreign_share, query_terms
 from recollect.types import Candidate, LegRank, Mark, Notice, Query, Relations, Step, Trace
 
@@ -197,11 +197,12 @@ def _candidates(
             ranks[one.row][name] = LegRank(rank, one.score)
     related = store.relations(list(chunks.values()), query.filters) if bench.relations else {}
     shared = query_signals(query, asked, nearest)
+    words = measures(asked, fields)
     out: list[Candidate] = []
     for row in rows:
         if row not in chunks or row not in fields:
             continue  # dropped by another process between the legs and here
-        signals = {**shared, **measure(asked, fields[row])}
+        signals = {**shared, **words[row]}
         if row in cosines:
             signals["cosine"] = cosines[row]
             signals["z"] = (cosines[row] - nearest.mean) / nearest.deviation if nearest.deviation > 1e-9 else 0.0

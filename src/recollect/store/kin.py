@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from recollect.ports import Copy, Vectors
+from recollect.ports import Copy
 from recollect.types import Chunk, Filters, Relations
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class KinTables:
     if TYPE_CHECKING:
 
         def _all(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]: ...
-        def _allowed(self, filters: Filters) -> set[int] | None: ...
+        def _allowed(self, filters: Filters) -> frozenset[int] | None: ...
         def chunks(self, rows: Sequence[int]) -> dict[int, Chunk]: ...  # noqa: D102
         def writing(self) -> AbstractContextManager[None]: ...  # noqa: D102
 
@@ -71,18 +71,6 @@ class KinTables:
         rows: dict[bytes, int] = dict(found)
         chunks = self.chunks(list(rows.values()))
         return {form: chunks[row] for form, row in rows.items() if row in chunks}
-
-    def vectors_of(self, model: str, hashes: Sequence[str]) -> dict[str, Vectors]:
-        """The vectors of this model by content hash."""
-        import numpy as np  # noqa: PLC0415
-
-        marks = ",".join("?" * len(hashes))
-        found = self._all(
-            f"SELECT content_hash, vector FROM vectors WHERE model = (SELECT id FROM models WHERE name = ?)"
-            f" AND content_hash IN ({marks})",
-            (model, *hashes),
-        )
-        return {key: np.frombuffer(vector, dtype="<f4") for key, vector in found}
 
     def kin_known(self, forms: Sequence[bytes], traits: Sequence[int]) -> tuple[set[bytes], set[int]]:
         """Which of some forms any chunk or group has, and which of some traits any form has."""
@@ -167,7 +155,7 @@ class KinTables:
         related = self.relations(list(others.values()), Filters())
         return [c for row, c in others.items() if row in related and related[row].superseded_by == chunk.id]
 
-    def _newest(self, rows: Sequence[int], allowed: set[int] | None) -> dict[int, int]:
+    def _newest(self, rows: Sequence[int], allowed: frozenset[int] | None) -> dict[int, int]:
         """The row that stands for a group, for those that another stands for."""
         out: dict[int, int] = {}
         for part in _parts(rows):
@@ -188,7 +176,7 @@ class KinTables:
                     out[row] = head
         return out
 
-    def _conflicts(self, rows: Sequence[int], allowed: set[int] | None) -> dict[int, list[tuple[int, str]]]:
+    def _conflicts(self, rows: Sequence[int], allowed: frozenset[int] | None) -> dict[int, list[tuple[int, str]]]:
         """Rows and ids of the newest passages that say otherwise."""
         out: dict[int, list[tuple[int, str]]] = defaultdict(list)
         for part in _parts(rows):
@@ -208,7 +196,7 @@ class KinTables:
                     out[row].append(head)
         return out
 
-    def _successors(self, chunks: Sequence[Chunk], allowed: set[int] | None) -> dict[int, int]:
+    def _successors(self, chunks: Sequence[Chunk], allowed: frozenset[int] | None) -> dict[int, int]:
         """The row that says it supersedes a chunk, its part of a note or the whole note; not if each says so."""
         names = list({name for c in chunks for name in (c.id, c.path)})
         claims: dict[str, list[tuple[str, int]]] = defaultdict(list)

@@ -150,4 +150,41 @@ MIGRATIONS = (
     """,
     # A transcript grows: where its source stopped reading is kept beside it.
     "ALTER TABLE documents ADD COLUMN tail TEXT NOT NULL DEFAULT '';",
+    # Vectors of a byte a dimension; the store itself makes them of the floats that are here. New ones stand in rows of
+    # `vectors`, many together in `segments`, and their rows say where (`place`). `moved` counts rows whose vector may
+    # have changed, so that who has them in memory need not load them all again (row 0: all of them), and `packs` map
+    # rows to places as of an entry of it.
+    """
+    ALTER TABLE vectors ADD COLUMN place INTEGER;
+    CREATE INDEX vectors_loose ON vectors (model) WHERE place IS NULL;
+    CREATE TABLE moved (seq INTEGER PRIMARY KEY AUTOINCREMENT, row INTEGER NOT NULL);
+    CREATE TABLE packs (
+        model INTEGER PRIMARY KEY REFERENCES models (id) ON DELETE CASCADE,
+        seq INTEGER NOT NULL,
+        checksum INTEGER NOT NULL,
+        rows BLOB NOT NULL,
+        places BLOB NOT NULL
+    );
+    CREATE TABLE segments (
+        id INTEGER PRIMARY KEY,
+        model INTEGER NOT NULL REFERENCES models (id) ON DELETE CASCADE,
+        checksum INTEGER NOT NULL,
+        scales BLOB NOT NULL,
+        codes BLOB NOT NULL
+    );
+    CREATE INDEX segments_model ON segments (model);
+    DROP TRIGGER vector_came;
+    CREATE TRIGGER vector_came AFTER INSERT ON vectors WHEN NEW.place IS NULL BEGIN
+        INSERT INTO unjudged SELECT row FROM chunks
+            WHERE content_hash = NEW.content_hash AND row NOT IN (SELECT row FROM unjudged);
+    END;
+    CREATE TRIGGER vector_noted AFTER INSERT ON vectors BEGIN
+        INSERT INTO moved (row) SELECT row FROM chunks WHERE content_hash = NEW.content_hash;
+    END;
+    CREATE TRIGGER vector_moved AFTER UPDATE OF place ON vectors BEGIN
+        INSERT INTO moved (row) SELECT row FROM chunks WHERE content_hash = NEW.content_hash;
+    END;
+    CREATE TRIGGER chunk_came AFTER INSERT ON chunks BEGIN INSERT INTO moved (row) VALUES (NEW.row); END;
+    CREATE TRIGGER chunk_went AFTER DELETE ON chunks BEGIN INSERT INTO moved (row) VALUES (OLD.row); END;
+    """,
 )

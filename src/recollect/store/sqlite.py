@@ -14,7 +14,7 @@ import unicodedata
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -24,9 +24,10 @@ from recollect.errors import StoreBusyError, StoreDamagedError, StoreError, Stor
 from recollect.ports import FieldTerms, Nearest, Scored, Sought, Stored, TermCounts, Vectors
 from recollect.store.history import HistoryTables
 from recollect.store.kin import KinTables
-from recollect.store.matrix import Matrix
+from recollect.store.matrix import SMALL_DIM, Matrix, to_blob
 from recollect.store.pages import RESERVED_BYTES, checking_vfs
 from recollect.store.schema import APPLICATION_ID, MIGRATIONS
+from recollect.store.segments import VectorTables
 from recollect.text.words import index_terms
 from recollect.types import Chunk, Document, Facts, Filters
 
@@ -39,6 +40,19 @@ _OPEN_AGAIN_S = 0.02
 _LEFT_BEHIND_S = 3600.0
 _PLAUSIBLE_VERSION = 1000
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name, type"
+_FILTERS = 16
+_KEPT_BYTES = f"(CASE WHEN m.dim < {SMALL_DIM} THEN 4 * m.dim ELSE m.dim END)"
+
+
+class Allowed(frozenset[int]):
+    """Rows that pass a filter, as a set and, sorted, as an array."""
+
+    @cached_property
+    def rows(self) -> Any:
+        """The rows in ascending order."""
+        import numpy as np  # noqa: PLC0415
+
+        return np.sort(np.fromiter(self, dtype=np.int64, count=len(self)))
 
 
 @contextlib.contextmanager
@@ -97,7 +111,7 @@ def on_network(path: Path) -> bool:
     return kind.startswith(_NETWORK_FILE_SYSTEMS)
 
 
-class SqliteStore(KinTables, HistoryTables):
+class SqliteStore(VectorTables, KinTables, HistoryTables):
     """One file, one writer at a time, as many readers as there are threads and processes."""
 
     def __init__(self, path: Path | None, *, read_only: bool = False, vfs: str | None = None) -> None:
@@ -110,6 +124,7 @@ class SqliteStore(KinTables, HistoryTables):
         self._local = threading.local()
         self._matrices: dict[str, Matrix] = {}
         self._missing: dict[str, tuple[tuple[int, int], list[int]]] = {}
+        self._passed: dict[Filters, tuple[tuple[Any, ...], Allowed]] = {}
         self._totals: tuple[int, int, float] | None = None
         self._depth = 0
         self._changed = False
@@ -263,6 +278,8 @@ class SqliteStore(KinTables, HistoryTables):
             for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
                 self._db.execute(script).fetchall()
                 self._db.execute(f"PRAGMA user_version = {number}")
+            if version:
+                self._code_floats()
             self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         if version and self._vfs and self._one("PRAGMA checksum_verification") != "1":
             # A file from before there were checksums gets them with the first migration; if not now, with the next.
@@ -324,6 +341,33 @@ class SqliteStore(KinTables, HistoryTables):
                 db.execute("PRAGMA cache_size = -16000")
                 self._readers.add(db)  # weakly: a thread that ends takes its connection with it
         return db
+
+    @contextlib.contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """Everything that this thread reads inside is of one moment; nested uses join it."""
+        if self._file is None or self._depth:
+            with self._lock:
+                yield
+            return
+        with _translated(self.path):
+            with self._quiet:
+                if self._closed:
+                    raise StoreError("the memory is closed", hint="open it again")
+                self._reading += 1
+            try:
+                db = self._reader()
+                if db.in_transaction:
+                    yield
+                    return
+                db.execute("BEGIN")
+                try:
+                    yield
+                finally:
+                    db.execute("COMMIT")
+            finally:
+                with self._quiet:
+                    self._reading -= 1
+                    self._quiet.notify_all()
 
     def _all(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
         with _translated(self.path):
@@ -426,6 +470,7 @@ class SqliteStore(KinTables, HistoryTables):
             " RETURNING id",
             values,
         )
+        self._touched()
         return int(found[0][0])
 
     def _insert(self, document: int, chunk: Chunk) -> None:
@@ -450,11 +495,16 @@ class SqliteStore(KinTables, HistoryTables):
     def touch(self, documents: Sequence[Document]) -> None:
         """Notes a new stat for documents whose content did not change."""
         with self.writing():
+            self._touched()
             for document in documents:
                 self._db.execute(
                     "UPDATE documents SET size = ?, mtime_ns = ?, synced_ns = ? WHERE path = ?",
                     (document.size, document.mtime_ns, time.time_ns(), document.path),
                 )
+
+    def _touched(self) -> None:
+        """Counts changes of documents, by which filters choose, whether or not their chunks changed."""
+        self._db.execute("INSERT INTO meta VALUES ('touched', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1")
 
     def drop(self, paths: Sequence[str]) -> None:
         """Removes documents with their chunks and terms; vectors stay, for text that comes back elsewhere."""
@@ -467,10 +517,19 @@ class SqliteStore(KinTables, HistoryTables):
                     self._drop_rows([r[0] for r in rows])
                     self._db.execute("DELETE FROM documents WHERE id = ?", found)
 
-    def _allowed(self, filters: Filters) -> set[int] | None:
+    def _allowed(self, filters: Filters) -> Allowed | None:
         """Rows that pass the filters, or None when there are none; an undated file counts by its last change."""
         if not filters:
             return None
+        stamp = tuple(self._all("SELECT value FROM meta WHERE key IN ('generation', 'touched') ORDER BY key"))
+        known = self._passed.get(filters)
+        if known is None or known[0] != stamp or self._depth:
+            if len(self._passed) >= _FILTERS:
+                self._passed.clear()
+            known = self._passed[filters] = (stamp, Allowed(self._passing(filters)))
+        return known[1]
+
+    def _passing(self, filters: Filters) -> list[int]:
         where, values = ["1"], []
         for column, wanted in (("d.source", filters.source), ("c.origin", filters.origin)):
             if wanted:
@@ -484,15 +543,14 @@ class SqliteStore(KinTables, HistoryTables):
         if filters.as_of:  # what has no date stays: when it was written is not known
             where.append("coalesce(substr(c.time, 1, 10), d.date, '') <= ?")
             values.append(filters.as_of.isoformat())
+        if filters.path:
+            matches = path_matcher(filters.path)
+            where.append("d.id IN (SELECT value FROM json_each(?))")
+            values.append(json.dumps([n for n, path in self._all("SELECT id, path FROM documents") if matches(path)]))
         rows = self._all(
-            f"SELECT c.row, d.path FROM documents d JOIN chunks c ON c.document = d.id WHERE {' AND '.join(where)}",
-            values,
+            f"SELECT c.row FROM documents d JOIN chunks c ON c.document = d.id WHERE {' AND '.join(where)}", values
         )
-        if not filters.path:
-            return {r[0] for r in rows}
-        matches = path_matcher(filters.path)
-        verdicts: dict[str, bool] = {}
-        return {row for row, path in rows if verdicts.setdefault(path, matches(path))}
+        return [r[0] for r in rows]
 
     def lexical(self, sought: Sought, limit: int, filters: Filters) -> list[Scored]:
         """The best rows for what is sought by BM25, larger is better."""
@@ -525,35 +583,13 @@ class SqliteStore(KinTables, HistoryTables):
 
     def nearest(self, model: str, vector: Vectors, limit: int, filters: Filters) -> Nearest:
         """The best rows by cosine among those that have a vector of this model."""
-        found = self._matrix(model).nearest(vector, limit, self._allowed(filters))
+        allowed = self._allowed(filters)
+        found = self._matrix(model).nearest(vector, limit, None if allowed is None else allowed.rows)
         return replace(found, rows=tuple(self._first(found.rows, limit)))
 
     def cosines(self, model: str, vector: Vectors, rows: Sequence[int]) -> dict[int, float]:
         """The cosine of each named row that has a vector of this model."""
         return self._matrix(model).cosines(vector, rows)
-
-    def _matrix(self, model: str) -> Matrix:
-        stamp = self._stamp(model)
-        known = self._matrices.get(model)
-        if known is not None and known.stamp == stamp:
-            return known
-        import numpy as np  # noqa: PLC0415
-
-        rows = self._all(
-            "SELECT c.row, v.vector FROM chunks c JOIN vectors v ON v.content_hash = c.content_hash"
-            " WHERE v.model = (SELECT id FROM models WHERE name = ?) ORDER BY c.row",
-            (model,),
-        )
-        numbers = np.fromiter((r[0] for r in rows), dtype=np.int64, count=len(rows))
-        dim = len(rows[0][1]) // 4 if rows else 0
-        if any(len(r[1]) != dim * 4 for r in rows):
-            raise StoreDamagedError(
-                f"vectors of {model} in {self.path} differ in length", hint="recollect index --force builds it anew"
-            )
-        vectors = np.frombuffer(b"".join(r[1] for r in rows), dtype="<f4").reshape(len(rows), dim)
-        matrix = Matrix(stamp, numbers, vectors.astype(np.float32, copy=False))
-        self._matrices[model] = matrix
-        return matrix
 
     def by_name_or_date(
         self, names: Sequence[str], days: Sequence[tuple[str, str]], limit: int, filters: Filters
@@ -674,8 +710,9 @@ class SqliteStore(KinTables, HistoryTables):
                 )
             self._db.executemany(
                 "INSERT OR REPLACE INTO vectors (content_hash, model, vector) VALUES (?, ?, ?)",
-                [(key, number, vector.astype("<f4").tobytes()) for key, vector in vectors.items()],
+                [(key, number, to_blob(vector)) for key, vector in vectors.items()],
             )
+            self._packed(number, model, dim)
 
     def _model(self, name: str, dim: int) -> tuple[int, int]:
         """The row of a model and its dimensions (0: no vector yet), noted as changed."""
@@ -727,7 +764,7 @@ class SqliteStore(KinTables, HistoryTables):
     def idle(self) -> tuple[int, int]:
         """How many vectors are of text that is in no document now, and their bytes."""
         rows = self._all(
-            "SELECT count(*), coalesce(sum(m.dim), 0) * 4 FROM vectors v JOIN models m ON m.id = v.model"
+            f"SELECT count(*), coalesce(sum({_KEPT_BYTES}), 0) FROM vectors v JOIN models m ON m.id = v.model"
             " WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.content_hash = v.content_hash)"
         )
         return rows[0][0], rows[0][1]
@@ -738,7 +775,7 @@ class SqliteStore(KinTables, HistoryTables):
             return 0
         with self.writing():
             rows = self._all(
-                "SELECT v.row, m.dim * 4 FROM vectors v JOIN models m ON m.id = v.model"
+                f"SELECT v.row, {_KEPT_BYTES} FROM vectors v JOIN models m ON m.id = v.model"
                 " WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.content_hash = v.content_hash) ORDER BY v.row"
             )
             excess = sum(size for _, size in rows) - most_bytes
@@ -749,6 +786,7 @@ class SqliteStore(KinTables, HistoryTables):
                 gone.append((row,))
                 excess -= size
             self._db.executemany("DELETE FROM vectors WHERE row = ?", gone)
+            self._dissolve()
         return len(gone)
 
     def prune(self, keep: Iterable[str]) -> int:
@@ -765,6 +803,8 @@ class SqliteStore(KinTables, HistoryTables):
             )
             self._db.execute(f"DELETE FROM refused WHERE model IN ({others})", names)
             self._db.execute(f"DELETE FROM models WHERE name NOT IN ({','.join('?' * len(names))})", names)
+            self._dissolve()
+            self._read_anew()
             gone = int(before) - int(self._one("SELECT count(*) FROM vectors"))
             self._matrices = {name: m for name, m in self._matrices.items() if name in names}
         if gone and self._file is not None:
@@ -809,6 +849,7 @@ class SqliteStore(KinTables, HistoryTables):
             count = self._all(sql)[0][0]
             if count:
                 faults.append(f"{count} {sentence}")
+        faults += self._segment_faults()
         if not self.read_only:
             try:
                 with self.writing():
@@ -845,6 +886,7 @@ class SqliteStore(KinTables, HistoryTables):
                 self._changed = True
                 self._db.execute("DELETE FROM vectors WHERE content_hash NOT IN (SELECT content_hash FROM chunks)")
                 gone = self._db.changes()
+                self._dissolve(live_share=1.0)  # segments with a forgotten vector are made again without it
                 # Merges all segments into one: terms that stood in deleted chunks alone are in none of them afterwards.
                 self._db.execute("INSERT INTO terms (terms) VALUES ('optimize')")
             self._matrices.clear()
@@ -899,7 +941,10 @@ class SqliteStore(KinTables, HistoryTables):
         found = self._verdict("quick_check")
         if found != "ok":
             raise StoreDamagedError(f"the index {self.path} is damaged: {found}", hint="it is made anew by itself")
-        short = self._all("SELECT 1 FROM vectors v JOIN models m ON m.id = v.model WHERE length(v.vector) != 4 * m.dim")
+        short = self._all(
+            "SELECT 1 FROM vectors v JOIN models m ON m.id = v.model"
+            f" WHERE length(v.vector) != {_KEPT_BYTES} * (v.place IS NULL) LIMIT 1"
+        )
         if short:
             raise StoreDamagedError(f"the index {self.path} has broken vectors", hint="it is made anew by itself")
 

@@ -35,6 +35,7 @@ def _matches(text: str, query: str) -> Iterator[tuple[int, int, frozenset[str]]]
     """Where the question's terms stand, and which: (start, end, terms)."""
     terms = query_terms(query)
     wanted = frozenset(terms.words)
+    starts = {w[0] for w in wanted}
 
     def seen(piece: str) -> frozenset[str]:
         found = _terms(piece)
@@ -44,6 +45,8 @@ def _matches(text: str, query: str) -> Iterator[tuple[int, int, frozenset[str]]]
 
     for start, end in places(text):
         word = text[start:end]
+        if word.isalpha() and word.isascii() and word[1:].islower() and word[0].lower() not in starts:
+            continue  # a stem begins as its word does
         if word.isascii() or not is_unspaced(word):
             if terms_seen := seen(word):
                 yield start, end, terms_seen

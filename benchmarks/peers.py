@@ -1,0 +1,184 @@
+"""Other search libraries over the same chunks, vectors and questions, each in an environment of its own.
+
+One that cannot be installed or does not run is skipped, and its line says why. Each is asked for the 50 best, one
+question at a time; ours is the whole search with its explanation, so its legs are the fairer comparison.
+"""
+
+# ruff: noqa: E501 - the scripts below are other people's interfaces, one call a line
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from measure import Clustered, number
+
+from recollect.memory import Memory
+from recollect.sync.engine import embed_text
+
+ENVIRONMENTS = Path(__file__).with_name(".peers")
+_MOST = 20_000
+_WAIT_S = 240
+_COMMON = """
+import json, sys, time
+import numpy as np
+folder = sys.argv[1]
+texts = json.load(open(folder + "/texts.json"))
+questions = json.load(open(folder + "/questions.json"))
+vectors = np.load(folder + "/vectors.npy")
+asked = np.load(folder + "/asked.npy")
+def report(index_s, ask):
+    ask(0)
+    took = []
+    for i in range(len(questions)):
+        begun = time.perf_counter()
+        ask(i)
+        took.append(1000 * (time.perf_counter() - begun))
+    print(json.dumps([len(texts) / index_s, *np.percentile(took, (50, 95, 99))]))
+begun = time.perf_counter()
+"""
+PEERS: dict[str, tuple[str, Sequence[str], str]] = {
+    "sqlite-vec (brute force)": ("vector", ("sqlite-vec", "apsw"), """
+import apsw, sqlite_vec
+db = apsw.Connection(folder + "/vec.db")
+db.enable_load_extension(True); db.load_extension(sqlite_vec.loadable_path())
+db.execute("create virtual table v using vec0(e float[%d])" % vectors.shape[1])
+with db:
+    db.executemany("insert into v(rowid, e) values (?, ?)", ((i, x.tobytes()) for i, x in enumerate(vectors)))
+sql = "select rowid, distance from v where e match ? order by distance limit 50"
+report(time.perf_counter() - begun, lambda i: db.execute(sql, (asked[i].tobytes(),)).fetchall())
+"""),
+    "bm25s": ("lexical", ("bm25s", "PyStemmer"), """
+import bm25s, Stemmer
+stem = Stemmer.Stemmer("english")
+made = bm25s.BM25()
+made.index(bm25s.tokenize(texts, stemmer=stem, show_progress=False), show_progress=False)
+def ask(i):
+    words = bm25s.tokenize([questions[i]], stemmer=stem, show_progress=False)
+    made.retrieve(words, k=50, show_progress=False)
+report(time.perf_counter() - begun, ask)
+"""),
+    "tantivy": ("lexical", ("tantivy",), """
+import re, tantivy
+schema = tantivy.SchemaBuilder().add_text_field("body", stored=False, tokenizer_name="en_stem").add_integer_field("n", stored=True).build()
+made = tantivy.Index(schema)
+writer = made.writer()
+for i, text in enumerate(texts):
+    writer.add_document(tantivy.Document(body=text, n=i))
+writer.commit(); writer.wait_merging_threads(); made.reload()
+searcher = made.searcher()
+def ask(i):
+    words = " ".join(re.findall(r"\\w+", questions[i]))
+    [searcher.doc(at)["n"] for _, at in searcher.search(made.parse_query(words, ["body"]), 50).hits]
+report(time.perf_counter() - begun, ask)
+"""),
+    "LanceDB hybrid": ("hybrid", ("lancedb", "pandas"), """
+import lancedb, pyarrow as pa
+db = lancedb.connect(folder + "/lance")
+table = db.create_table("t", pa.table({"n": list(range(len(texts))), "text": texts,
+    "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])}))
+table.create_fts_index("text")
+def ask(i):
+    table.search(query_type="hybrid").vector(asked[i]).text(questions[i]).limit(50).to_arrow()
+report(time.perf_counter() - begun, ask)
+"""),
+    "Chroma": ("vector", ("chromadb",), """
+import chromadb
+made = chromadb.PersistentClient(folder + "/chroma").create_collection("notes", configuration={"hnsw": {"space": "cosine"}})
+for i in range(0, len(texts), 2000):
+    part = slice(i, i + 2000)
+    made.add(ids=[str(n) for n in range(i, i + len(texts[part]))], embeddings=vectors[part], documents=texts[part])
+report(time.perf_counter() - begun, lambda i: made.query(query_embeddings=asked[i : i + 1], n_results=50))
+"""),
+    "memsearch on Milvus Lite": ("hybrid", ("memsearch", "milvus-lite"), """
+from memsearch.store import MilvusStore
+store = MilvusStore(folder + "/milvus.db", dimension=vectors.shape[1], _create_if_missing=True)
+for i in range(0, len(texts), 1000):
+    store.upsert([{"chunk_hash": "%016x" % n, "embedding": vectors[n].tolist(), "content": texts[n], "source": "notes.md",
+        "heading": "", "heading_level": 1, "start_line": n, "end_line": n} for n in range(i, min(len(texts), i + 1000))])
+def ask(i):
+    assert len(store.search(asked[i].tolist(), query_text=questions[i], top_k=50)) == 50
+report(time.perf_counter() - begun, ask)
+"""),
+}  # fmt: skip
+
+
+def about() -> list[str]:
+    """What the table below says."""
+    return [
+        "The same chunks, vectors and questions, 50 best, one at a time, in the same run. A ratio over 1 means that the",
+        "other takes longer than our search of that kind, which also gathers evidence, explains and cuts snippets.",
+    ]
+
+
+def table(root: Path, ours: dict[str, Any], folder: Path) -> list[list[str]]:
+    """A line for each peer: kind, chunks a second, percentiles and the ratio to ours."""
+    data = folder / "peers"
+    data.mkdir()
+    _write(root, ours["questions"], data)
+    rows = [["library", "kind", "chunks a second", "p50 / p95 / p99 ms", "ratio of p50"], ["---"] * 5]
+    for name, (kind, packages, script) in PEERS.items():
+        print(name, file=sys.stderr, flush=True)
+        try:
+            rate, *took = _run(packages, script, data)
+        except (subprocess.SubprocessError, OSError, ValueError) as error:
+            rows.append([name, kind, "skipped", _reason(error), ""])
+            continue
+        rows.append([name, kind, number(rate), " / ".join(map(number, took)), number(took[0] / ours[kind][0])])
+    for kind in ("lexical", "vector", "hybrid"):
+        own = number(ours["chunks"] / ours["index_s"])
+        rows.append([f"recollect, {kind}", kind, own, " / ".join(map(number, ours[kind])), "1"])
+    leg = ours["vector_leg"]
+    rows.append(
+        [
+            "recollect, its vector leg alone",
+            "vector",
+            "",
+            " / ".join(map(number, leg)),
+            number(leg[0] / ours["vector"][0]),
+        ]
+    )
+    return rows
+
+
+def _write(root: Path, questions: Sequence[str], data: Path) -> None:
+    with Memory.open(root, env={}, embed__model="none") as memory:
+        rows = [r[0] for r in memory.store._all("SELECT row FROM chunks ORDER BY row LIMIT ?", (_MOST,))]
+        texts = [embed_text(c) for c in memory.store.chunks(rows).values()]
+    (data / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
+    (data / "questions.json").write_text(json.dumps(list(questions)), encoding="utf-8")
+    np.save(data / "vectors.npy", Clustered().embed(texts, "document"))
+    np.save(data / "asked.npy", Clustered().embed(questions, "query"))
+
+
+def _run(packages: Sequence[str], script: str, data: Path) -> list[float]:
+    python = _environment(packages)
+    done = subprocess.run(
+        [python, "-c", _COMMON + script, str(data)], check=True, capture_output=True, text=True, timeout=_WAIT_S
+    )
+    return list(json.loads(done.stdout.splitlines()[-1]))
+
+
+def _environment(packages: Sequence[str]) -> str:
+    """The Python of an environment with these packages, which stays for the next run."""
+    venv = ENVIRONMENTS / packages[0]
+    python, ready = str(venv / "bin" / "python"), venv / "ready"
+    if not ready.exists():
+        subprocess.run(
+            [sys.executable, "-m", "venv", "--clear", venv], check=True, capture_output=True, timeout=_WAIT_S
+        )
+        install = [python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", "numpy", *packages]
+        subprocess.run(install, check=True, capture_output=True, timeout=_WAIT_S)
+        ready.touch()
+    return python
+
+
+def _reason(error: Exception) -> str:
+    said = getattr(error, "stderr", None) or str(error)
+    text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+    lines = [line for line in text.splitlines() if line.strip() and "WARNING" not in line]
+    return (lines[-1] if lines else type(error).__name__)[:100].replace("|", "/")
