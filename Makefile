@@ -3,7 +3,7 @@ VENV := .venv
 SETS ?= ../shared/eval
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench bench-large bench-serve quality tune slow faults clean
+.PHONY: demo test check bench bench-large bench-serve bench-postgres quality tune slow faults clean
 
 demo: $(VENV)/.ready
 	$(BIN)/recollect demo
@@ -32,6 +32,9 @@ bench-large: $(VENV)/.ready-dev
 
 bench-serve: $(VENV)/.ready-dev $(VENV)/.ready-browser
 	$(BIN)/python benchmarks/serving.py
+
+bench-postgres: $(VENV)/.ready-dev
+	$(BIN)/python benchmarks/postgres.py
 
 quality: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/quality.py $(SETS)

@@ -18,6 +18,7 @@ import numpy as np
 from measure import Clustered, number
 
 from recollect.memory import Memory
+from recollect.store.sqlite import SqliteStore
 from recollect.sync.engine import embed_text
 
 ENVIRONMENTS = Path(__file__).with_name(".peers")
@@ -147,6 +148,7 @@ def table(root: Path, ours: dict[str, Any], folder: Path) -> list[list[str]]:
 
 def _write(root: Path, questions: Sequence[str], data: Path) -> None:
     with Memory.open(root, env={}, embed__model="none") as memory:
+        assert isinstance(memory.store, SqliteStore)
         rows = [r[0] for r in memory.store._all("SELECT row FROM chunks ORDER BY row LIMIT ?", (_MOST,))]
         texts = [embed_text(c) for c in memory.store.chunks(rows).values()]
     (data / "texts.json").write_text(json.dumps(texts), encoding="utf-8")

@@ -27,6 +27,7 @@ from corpus import Corpus
 from measure import Clustered, Precomputed, machine, number
 
 from recollect.memory import Memory
+from recollect.store.sqlite import SqliteStore
 from recollect.sync.engine import embed_text
 from recollect.types import Filters
 
@@ -150,6 +151,7 @@ def cold(root: Path, questions: Sequence[str]) -> dict[str, Any]:
 def recall(memory: Memory, model: Precomputed, questions: Sequence[str]) -> float:
     """The share of the exact fifty nearest, by the floats that the model gave, which the vector leg brings."""
     store, clustered = memory.store, Clustered()
+    assert isinstance(store, SqliteStore)
     best: list[list[tuple[float, int]]] = [[] for _ in questions]
     asked = model.embed(questions, "query")
     rows = [r[0] for r in store._all("SELECT row FROM chunks ORDER BY row")][:20_000]

@@ -11,8 +11,23 @@ import pytest
 from recollect.embed.hashed import HashedEmbedder
 from recollect.memory import Memory
 from recollect.ports import Role, Vectors
+from recollect.store.sqlite import SqliteStore
+from tests.postgres import UNTESTED, database, postgres  # noqa: F401 - fixtures
 
 Write = Callable[..., Path]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says loudly what was skipped for want of a server."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if count := sum(UNTESTED in str(report.longrepr) for report in skipped):
+        terminalreporter.write_sep("!", f"{UNTESTED} ({count} tests were skipped)", red=True)
+
+
+def sqlite_of(memory: Memory) -> SqliteStore:
+    """The store of a memory, for tests that look into its file."""
+    assert isinstance(memory.store, SqliteStore)
+    return memory.store
 
 
 @pytest.fixture(autouse=True)

@@ -91,3 +91,13 @@ def test_the_same_seed_makes_the_same_corpus(tmp_path: Path, monkeypatch: pytest
     first.write(tmp_path, 40)
     assert len(list(tmp_path.rglob("*.md"))) == 4
     assert all(3 <= len(q.split()) <= 13 for q in first.questions(tmp_path, 20))
+
+
+@pytest.mark.slow
+def test_a_small_bench_of_both_stores_writes_its_page(tmp_path: Path) -> None:
+    page = tmp_path / "POSTGRES.md"
+    small = ["--chunks", "300", "--spread", "200", "--questions", "10", "--workspaces", "1,4", "--workers", "1,2"]
+    subprocess.run([sys.executable, RUN.with_name("postgres.py"), *small, "-o", page], check=True, capture_output=True)
+    text = page.read_text(encoding="utf-8")
+    for what in ("keyword leg", "vector leg", "hybrid search", "insert with indexes live", "embedded twice"):
+        assert what in text

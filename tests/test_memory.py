@@ -25,11 +25,10 @@ from recollect.errors import (
     WorkspaceError,
 )
 from recollect.ports import Role, Vectors
-from recollect.store.lock import locked
 from recollect.store.place import find_workspace
 from recollect.store.sqlite import SqliteStore
 from recollect.types import Filters, Found
-from tests.conftest import CountingEmbedder, Write
+from tests.conftest import CountingEmbedder, Write, sqlite_of
 
 NOW = dt.datetime(2026, 6, 1, 9, 0)  # noqa: DTZ001 - a morning of this place
 DEPLOY = "Deploys go out on Tuesday. The staging port is 8443."
@@ -253,7 +252,7 @@ def test_eight_threads_search_at_once_and_get_the_same(memory: Memory) -> None:
 def test_while_another_process_indexes_a_search_answers_from_what_there_is(memory: Memory, write: Write) -> None:
     memory.sync()
     write("memory/new.md", "zeppelin")
-    with locked(memory._lock_path(), wait_s=0.0):
+    with memory.store.exclusive(0.0):
         found = memory.search("zeppelin staging", now=NOW)
         with pytest.raises(StoreError, match="another process is indexing"):
             memory.sync(wait_s=0.0)
@@ -406,7 +405,7 @@ def test_an_unreadable_folder_makes_the_answer_stale_and_loses_nothing(
 
 def test_a_full_disk_leaves_the_answer_as_it_was_and_says_so(memory: Memory, write: Write) -> None:
     memory.sync()
-    db = memory.store._db
+    db = sqlite_of(memory)._db
     pages = db.execute("PRAGMA page_count").fetchall()[0][0]
     db.execute(f"PRAGMA max_page_count = {pages}").fetchall()
     write("memory/huge.md", "\n\n".join(f"# Part {n}\n\nzeppelin {n} " + f"w{n} " * 300 for n in range(60)))
@@ -432,9 +431,9 @@ def test_a_full_disk_while_vectors_are_kept_costs_no_keyword(memory: Memory, mon
 
 
 def test_an_index_stands_in_its_own_folder_that_git_ignores(memory: Memory, root: Path) -> None:
-    assert Path(memory.store.path) == root / ".recollect" / "index.sqlite"
+    assert Path(memory.store.name) == root / ".recollect" / "index.sqlite"
     assert (root / ".recollect" / ".gitignore").read_text() == "*\n"
-    assert Path(memory.store.path).stat().st_mode & 0o777 == 0o600
+    assert Path(memory.store.name).stat().st_mode & 0o777 == 0o600
 
 
 def test_in_a_read_only_workspace_the_index_is_in_the_users_data_folder(
@@ -451,7 +450,7 @@ def test_in_a_read_only_workspace_the_index_is_in_the_users_data_folder(
     env = {"XDG_DATA_HOME": str(tmp_path / "data")}
     with Memory.open(root, env=env, embedder=HashedEmbedder()) as memory:
         found = memory.search("billing service", now=NOW)
-        place = Path(memory.store.path)
+        place = Path(memory.store.name)
     assert found.hits[0].chunk.path == "MEMORY.md"
     assert place.is_relative_to(tmp_path / "data" / "recollect")
     assert not (root / ".recollect").exists()
@@ -459,7 +458,7 @@ def test_in_a_read_only_workspace_the_index_is_in_the_users_data_folder(
     assert notice.code == "index_elsewhere"
     assert "index.path" in notice.hint
     with Memory.open(root, env=env, embedder=HashedEmbedder()) as again:
-        assert again.store.path == str(place), "the same workspace finds it again"
+        assert again.store.name == str(place), "the same workspace finds it again"
 
 
 def test_when_no_place_can_be_written_the_error_says_what_to_set(
@@ -536,8 +535,8 @@ def test_a_damaged_index_is_set_aside_and_made_anew(root: Path, damage: Any, by:
 
 def test_a_broken_vector_table_costs_the_vectors_and_force_brings_them_back(memory: Memory) -> None:
     memory.sync()
-    memory.store._db.execute("UPDATE vectors SET vector = x'00'")
-    memory.store._matrices.clear()
+    sqlite_of(memory)._db.execute("UPDATE vectors SET vector = x'00'")
+    sqlite_of(memory)._matrices.clear()
     found = memory.search("billing service", now=NOW)
     assert found.hits[0].chunk.path == "MEMORY.md"
     assert found.mode == "lexical"

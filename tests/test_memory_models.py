@@ -19,7 +19,6 @@ from recollect.embed import registry
 from recollect.embed.generations import pinned
 from recollect.errors import EmbedderError, StoreError
 from recollect.ports import Embedder
-from recollect.store.lock import locked
 from recollect.surfaces import view
 from recollect.types import Found
 from tests.conftest import CountingEmbedder, Write
@@ -102,7 +101,7 @@ def test_while_another_process_makes_vectors_notes_are_still_read(root: Path, wr
     with Memory.open(root, embed__model="hashed") as memory:
         memory.sync()
         write("memory/new.md", "zeppelin")
-        with locked(memory._lock_path(".embed.lock"), wait_s=0.0):
+        with memory.store.embedding(0.0):
             found = ask(memory, "zeppelin")
             report = memory.sync(wait_s=0.0)
         assert found.hits[0].chunk.path == "memory/new.md"

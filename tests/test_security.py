@@ -71,7 +71,7 @@ def planted(root: Path, script: str) -> None:
 
 def test_what_was_planted_in_an_index_that_was_copied_is_not_shown(root: Path, write: Write) -> None:
     write("memory/a.md", "The staging port is 8080.")
-    planted(root, "UPDATE chunks SET text = 'The staging port is evil.'; UPDATE terms SET body = 'staging port evil'")
+    planted(root, "UPDATE chunks SET text = 'The staging port is evil.'; UPDATE fields SET body = head")
     with Memory.open(root, embed__model="none") as memory:
         found = memory.search("staging port")
         assert [h.chunk.text for h in found.hits] == ["The staging port is 8080."]
@@ -79,6 +79,17 @@ def test_what_was_planted_in_an_index_that_was_copied_is_not_shown(root: Path, w
         assert memory.store.audit() == []
     with Memory.open(root, embed__model="none") as memory:
         assert memory.sync().unchanged == 1, "once is enough"
+
+
+def test_a_planted_time_of_reading_does_not_make_a_copied_index_believed(root: Path, write: Write) -> None:
+    write("memory/a.md", "The staging port is 8080.")
+    planted(
+        root,
+        "UPDATE chunks SET text = 'The staging port is evil.'; UPDATE fields SET body = head;"
+        "INSERT OR REPLACE INTO meta SELECT 'analysis_since', '1 ' || value FROM meta WHERE key = 'analysis'",
+    )
+    with Memory.open(root, embed__model="none") as memory:
+        assert [h.chunk.text for h in memory.search("staging port").hits] == ["The staging port is 8080."]
 
 
 def test_an_index_with_a_trigger_of_somebody_else_is_set_aside(root: Path, write: Write) -> None:

@@ -13,9 +13,11 @@ from recollect.settings import (
     cache_folder,
     data_folder,
     env_name,
+    index_flags,
     load,
     owner_of_address,
     user_file,
+    without_password,
 )
 
 
@@ -433,3 +435,54 @@ def test_another_provider_by_flag_does_not_get_the_address_and_key_of_the_one_be
     assert (same.url, same.key) == ("http://x/v1", "k")
     both = load(tmp_path, env={**env, "RECOLLECT_EMBED_MODEL": "openai", "RECOLLECT_EMBED_URL": "http://y/v1"}).embed
     assert (both.url, both.key) == ("http://y/v1", "")
+
+
+URL = "postgresql://ann:hush@db.example:5433/notes?sslpassword=hush2"
+
+
+def test_the_address_of_a_database_is_yours_alone_and_never_shown_with_its_password(
+    root: Path, env: dict[str, str]
+) -> None:
+    for line in (f'url = "{URL}"', 'workspace = "other"', 'agent = "bob"', "timeout_s = 1.0"):
+        own(root, f"[index]\n{line}")
+        with pytest.raises(SettingsError, match=f"may not set index.{line.split()[0]}") as caught:
+            load(root, env=env)
+        assert "hush" not in str(caught.value) + caught.value.hint
+    own(root, "")
+    user(env, f'[index]\nurl = "{URL}"')
+    settings = load(root, env=env)
+    assert settings.index.url == URL
+    assert origin(settings, "index.url")[0] == "postgresql://ann@db.example:5433/notes"
+    assert "hush" not in repr(settings)
+
+
+def test_the_index_that_was_named_last_is_the_one(root: Path, env: dict[str, str], tmp_path: Path) -> None:
+    user(env, f'[index]\nurl = "{URL}"')
+    by_env = load(root, env={**env, "RECOLLECT_INDEX_PATH": "/elsewhere/index.sqlite"})
+    assert (by_env.index.path, by_env.index.url) == ("/elsewhere/index.sqlite", "")
+    by_flag = load(root, env={**env, "RECOLLECT_INDEX_PATH": "/elsewhere"}, flags=index_flags(URL))
+    assert (by_flag.index.path, by_flag.index.url) == ("", URL)
+    user(env, "")
+    assert load(root, env={**env, "RECOLLECT_INDEX_URL": URL}).index.url == URL
+    relative = load(root, env={**env, "RECOLLECT_INDEX_URL": URL}, flags=index_flags("some.sqlite")).index
+    assert (Path(relative.path), relative.url) == (Path("some.sqlite").absolute(), "")
+
+
+def test_a_database_of_another_kind_is_refused_without_its_password(root: Path, env: dict[str, str]) -> None:
+    for flags in ({"index.url": "mysql://ann:hush@db/notes"}, {"index.timeout_s": 0}):
+        with pytest.raises(SettingsError, match=r"index\.") as caught:
+            load(root, env=env, flags=flags)
+        assert "hush" not in str(caught.value) + caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        (URL, "postgresql://ann@db.example:5433/notes"),
+        ("postgres://db/notes", "postgres://db/notes"),
+        ("postgresql://:hush@[::1]:5432/notes#hush", "postgresql://@[::1]:5432/notes"),
+        ("postgresql://ann:p@ss@one,two/notes", "postgresql://ann@one,two/notes"),
+    ],
+)
+def test_an_address_is_shown_without_what_opens_it(url: str, shown: str) -> None:
+    assert without_password(url) == shown

@@ -6,6 +6,7 @@ RecollectError
 │   ├── WorkspaceError    the workspace cannot be used
 │   └── NotFoundError     a reference names nothing
 ├── StoreError        the index cannot be read or written
+│   ├── StoreAwayError    the server that holds it cannot be reached
 │   ├── StoreBusyError    another process holds it
 │   ├── StoreDamagedError the file is not a sound index
 │   └── StoreVersionError written by a newer version
@@ -46,6 +47,10 @@ class NotFoundError(UsageError):
 
 class StoreError(RecollectError):
     """The index cannot be read or written."""
+
+
+class StoreAwayError(StoreError):
+    """The server that holds the index cannot be reached, or went away; nothing is half written."""
 
 
 class StoreBusyError(StoreError):

@@ -23,8 +23,16 @@ from recollect.embed import registry
 from recollect.embed.chain import Chain, Probe
 from recollect.embed.generations import belongs, flip, generation_of, pinned
 from recollect.embed.memo import Memo
-from recollect.errors import EmbedderError, NotFoundError, StoreDamagedError, StoreError, UsageError, WorkspaceError
-from recollect.ports import Conversations, Embedder, Progress, Reranker, Source
+from recollect.errors import (
+    EmbedderError,
+    NotFoundError,
+    StoreAwayError,
+    StoreDamagedError,
+    StoreError,
+    UsageError,
+    WorkspaceError,
+)
+from recollect.ports import Conversations, Embedder, Figures, Progress, Reranker, Shared, Source, Store
 from recollect.search import explain, profiles, timeline, trail
 from recollect.search.evidence import ask
 from recollect.search.merge import merged
@@ -36,13 +44,13 @@ from recollect.settings import SearchSettings, Settings
 from recollect.sources.files import FileSource
 from recollect.sources.links import add_link, read_links, remove_links
 from recollect.store.lock import locked
-from recollect.store.place import REOPENED, find_workspace, index_path, open_store, set_aside
+from recollect.store.place import REOPENED, find_workspace, open_index, open_store, set_aside
 from recollect.store.sqlite import SqliteStore
-from recollect.store.tombstones import NAME as TOMBSTONES
-from recollect.store.tombstones import Tombstones
+from recollect.store.tombstones import tombstones_of
 from recollect.sync.engine import Engine
-from recollect.sync.fill import fill
+from recollect.sync.fill import fill, share
 from recollect.sync.forget import Act, Piece, Receipt, Selection, backups_of, forget, undo
+from recollect.sync.hear import Hearing
 from recollect.sync.notes import Notes
 from recollect.sync.remember import Desk, Remembered, Wish, remember
 from recollect.sync.still import Still
@@ -82,6 +90,8 @@ _RECENCY = Decay(half_life_days=30.0)
 _CONSOLIDATE_S = 0.2
 _TRIES, _STEADY_WAIT_S = 3, 5.0
 _SHARED_S = 0.25
+_LAG_S = 1.0
+_MANY = 1000  # so many new vectors at once are a load, after which the tables want to be looked at
 _PATIENCE_S = 0.3
 _SLICE_S = 1.0
 _QUIET_S = 0.3
@@ -127,6 +137,7 @@ class Status:
     sources: tuple[tuple[str, int, int], ...] = ()
     waiting: int = 0
     chain: tuple[tuple[str, str], ...] = ()
+    database: Figures | None = None
 
     @property
     def fresh(self) -> bool:
@@ -141,13 +152,16 @@ class Memory:
         self,
         root: Path,
         settings: Settings,
-        store: SqliteStore,
+        store: Store,
         notices: tuple[Notice, ...] = (),
         *,
         embedder: Embedder | None = None,
         env: Mapping[str, str] | None = None,
+        beside: Path | None = None,
     ) -> None:
+        """`beside` is a file that need not be there: locks, backups and what models told stand beside it."""
         self.root = root
+        self._place = beside or store.file
         self.settings = settings
         self._redactor = Redactor(settings.redact.patterns) if settings.redact.enabled else None
         self.store = store
@@ -156,7 +170,7 @@ class Memory:
         self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="recollect")
         own = settings.embed
         names = (own.model,) if own.model != "auto" else own.chain or ("auto",)
-        memo = self._lock_path(".models.json")
+        memo = self._place.with_suffix(".models.json") if self._place else None
         self._chain = Chain(
             names, self._load_model, deadline_s=own.deadline_s, given=embedder, memo=Memo(memo) if memo else None
         )
@@ -166,8 +180,9 @@ class Memory:
         self._closed = False
         self._refreshing = threading.RLock()
         self._refreshed: tuple[float, bool, tuple[bool, list[Notice]]] = (-1.0, False, (False, []))
-        self._tombstones = Tombstones(self._beside(TOMBSTONES))
+        self._tombstones = tombstones_of(store)
         self._watches: list[Watch] = []
+        self._hearings: list[Hearing] = []
         self._patience = True  # whether a search waits a moment for a sync of this very process
         self._syncing = 0
         self._filling = 0
@@ -186,9 +201,13 @@ class Memory:
         settings: Settings | None = None,
         env: Mapping[str, str] | None = None,
         embedder: Embedder | None = None,
+        index: str | os.PathLike[str] | None = None,
         **flags: Any,
     ) -> Memory:
-        """Opens a workspace, making its index if there is none; flags are settings, with `__` for their dot."""
+        """Opens a workspace, making its index if there is none; flags are settings, with `__` for their dot.
+
+        `index` is a file, or the address of a PostgreSQL database.
+        """
         env = os.environ if env is None else env
         root = Path(path) if path is not None else find_workspace(Path.cwd(), env)
         if not root.exists():
@@ -199,10 +218,11 @@ class Memory:
             raise WorkspaceError(f"{root} is not a folder", hint="name the folder that holds MEMORY.md or memory/")
         root = Path(os.path.realpath(root))
         dotted = {key.replace("__", "."): value for key, value in flags.items() if value is not None}
-        settings = settings or settings_.load(root, env=env, flags=dotted)
-        where, notices = index_path(root, settings, env)
-        store, more = open_store(where)
-        return cls(root, settings, store, (*notices, *more), embedder=embedder, env=env)
+        if index is not None:
+            dotted |= settings_.index_flags(index)
+        settings = settings_.changed(settings, dotted) if settings else settings_.load(root, env=env, flags=dotted)
+        store, beside, notices = open_index(root, settings, env)
+        return cls(root, settings, store, notices, embedder=embedder, env=env, beside=beside)
 
     def __enter__(self) -> Self:
         return self
@@ -216,6 +236,8 @@ class Memory:
         """Ends every watch and lets go of the index; a model that hangs is not waited for."""
         for watch in self._watches:
             watch.stop(timeout_s=0.0)
+        for hearing in self._hearings:
+            hearing.close()
         self._closed = True
         self._chain.close()  # a watch that waits for a model goes on now
         for watch in self._watches:
@@ -230,8 +252,8 @@ class Memory:
         last look, a search does not look again, and the same question gets the answer that was made for it.
         """
         own = self.settings
-        if own.sources == ("memory",) and not own.extra_paths and self.store.path != ":memory:":
-            self._still = Still(self.root, ignored=Path(self.store.path).parent)
+        if own.sources == ("memory",) and not own.extra_paths and self._place is not None:
+            self._still = Still(self.root, ignored=self._place.parent)
         self._answers = OrderedDict()
 
     def _load_model(self, name: str) -> Embedder | None:
@@ -290,11 +312,8 @@ class Memory:
         return watched(self.root, (*self.settings.extra_paths, *self.settings.multimodal.paths, *spoken))
 
     def _beside(self, name: str) -> Path | None:
-        """A file beside the index; an index in memory has none."""
-        return None if self.store.path == ":memory:" else Path(self.store.path).with_name(name)
-
-    def _lock_path(self, kind: str = ".lock") -> Path | None:
-        return None if self.store.path == ":memory:" else Path(self.store.path).with_suffix(kind)
+        """A file beside the index, of a database in the workspace's own folder; an index in memory has none."""
+        return self._place.with_name(name) if self._place else None
 
     def sync(
         self,
@@ -313,6 +332,7 @@ class Memory:
         when keywords are done.
         """
         begun = time.perf_counter()
+        self._writable()
         watch: Any = {"progress": progress} if progress else {}
         report = self._read(force=force, wait_s=wait_s, **watch)
         if between:
@@ -342,9 +362,9 @@ class Memory:
         notices = (*self._notices, *report.notices, *(self._chain.notices(self.store) if embed else ()))
         return replace(report, notices=notices, took_ms=(time.perf_counter() - begun) * 1000)
 
-    def _read(self, *, force: bool, wait_s: float, broken: SqliteStore | None = None, **watch: Any) -> SyncReport:
+    def _read(self, *, force: bool, wait_s: float, broken: Store | None = None, **watch: Any) -> SyncReport:
         """Keywords for what changed, in an index that is made anew where it is damaged."""
-        with locked(self._lock_path(), wait_s=wait_s) as mine:
+        with self.store.exclusive(wait_s) as mine:
             if not mine:
                 raise StoreError("another process is indexing this workspace", hint="wait for it, then run this again")
             store = self.store
@@ -355,7 +375,7 @@ class Memory:
                 self._look_at_file()
                 store = self.store
                 if broken is None and force and (faults := store.audit()):
-                    raise StoreDamagedError(f"the index {store.path} is damaged: {'; '.join(faults)}")
+                    raise StoreDamagedError(f"the index {store.name} is damaged: {'; '.join(faults)}")
                 report = self._engine.sync(force=force, **watch)
             except StoreDamagedError:
                 self._rebuild(store)
@@ -375,7 +395,7 @@ class Memory:
         wait_s: float = 0.0, estimate: Callable[[Estimate], None] | None = None,
     ) -> SyncReport:  # fmt: skip
         """Vectors under a lock of their own: other processes go on reading notes while a model fills in for hours."""
-        with locked(self._lock_path(".embed.lock"), wait_s=wait_s) as mine:
+        with self.store.embedding(wait_s) as mine:
             if mine:
                 self._filling += 1
                 try:
@@ -386,11 +406,27 @@ class Memory:
                 finally:
                     self._filling -= 1
                 self._nearly_filled = not report.pending
+                if isinstance(self.store, Shared) and report.embedded >= _MANY and not report.pending:
+                    self.store.settle(report.model)
                 return report
         model = self.embedder
         generation = generation_of(self.store, model.id) if model else ""
         notice = Notice("embedding", "another process is making the vectors", "recollect status says how far it is")
         return SyncReport(pending=len(self.store.missing(generation)), notices=(notice,), model=generation)
+
+    def work(self, *, progress: Progress | None = None) -> SyncReport:
+        """Vectors for a workspace that several machines embed at once, until none is missing; reads no notes."""
+        if not isinstance(self.store, Shared):
+            raise UsageError("an index in a file has one worker", hint="recollect index does it; see docs/postgres.md")
+        self._writable()
+        begun = time.perf_counter()
+        self._measure()
+        report = share(self._engine, self._chain, self.store, trial_s=self.settings.embed.trial_s, progress=progress)
+        if report.embedded and not report.pending:
+            self.store.settle(report.model)
+        self._consolidate(**({"progress": progress} if progress else {}))
+        notices = (*self._notices, *report.notices, *self._chain.notices(self.store))
+        return replace(report, notices=notices, took_ms=(time.perf_counter() - begun) * 1000)
 
     def embed_some(self, *, budget_s: float = 2.0) -> SyncReport:
         """A slice of what `sync` does for vectors, for a thread in the background: `pending` says what is left."""
@@ -434,9 +470,11 @@ class Memory:
         """Bounded in time, and silent when another process is at it; what could not be done is said."""
         own = self.settings
         notices: list[Notice] = []
+        if self.store.read_only:
+            return self._behind()
         try:
             patient = self._syncing and self._patience  # most syncs of a watch are over in a moment
-            with locked(self._lock_path(), wait_s=_PATIENCE_S if patient else 0.0) as mine:
+            with self.store.exclusive(_PATIENCE_S if patient else 0.0) as mine:
                 if not mine:
                     self._patience = False
                     who = "this process" if self._syncing else "another process"
@@ -448,7 +486,7 @@ class Memory:
                 notices += self._top_up()
             self._consolidate(deadline=time.monotonic() + _CONSOLIDATE_S)
         except StoreError as error:
-            if isinstance(error, StoreDamagedError):
+            if isinstance(error, StoreDamagedError | StoreAwayError):
                 raise
             return True, [Notice("not_synced", f"the index could not be brought up to date: {error}", error.hint)]
         if report.left:
@@ -458,6 +496,20 @@ class Memory:
             message = "not every folder could be looked at, so newer notes may be missing"
             notices.append(Notice("scan_cut", message, "run: recollect index"))
         return not report.complete, notices
+
+    def _behind(self) -> tuple[bool, list[Notice]]:
+        """A replica takes no writes: it answers from what has come to it, and says when that is old."""
+        lag_s = self.store.lag_s() or 0.0
+        if lag_s < _LAG_S:
+            return False, []
+        message = f"the index is a replica, {lag_s:.0f} s behind: this answer may miss the latest notes"
+        return True, [Notice("replica_behind", message, "ask the primary, or wait")]
+
+    def _writable(self) -> None:
+        if self.store.read_only:
+            raise StoreError(
+                f"{self.store.name} takes no writes: it is a replica", hint="name the primary with --index"
+            )
 
     def _looked(self, limit_s: float) -> SyncReport:
         """Keywords for what changed; nothing is looked at where it is certain that nothing has."""
@@ -486,7 +538,7 @@ class Memory:
             # Where a watch makes the vectors, a search waits a moment for the last of them, and for no more.
             budget_s = own.budget_s if self._answers is None else min(own.budget_s, _PATIENCE_S)
             patient = self._filling and self._nearly_filled
-            with locked(self._lock_path(".embed.lock"), wait_s=_PATIENCE_S if patient else 0.0) as mine:
+            with self.store.embedding(_PATIENCE_S if patient else 0.0) as mine:
                 if not mine:
                     self._nearly_filled = False
                     return []
@@ -517,12 +569,15 @@ class Memory:
 
         return overnight.in_batch(self.store, model)
 
-    def _rebuild(self, broken: SqliteStore) -> None:
+    def _rebuild(self, broken: Store) -> None:
         """Sets a damaged index aside and makes an empty one, unless another thread already has."""
         with self._refreshing:
             if self.store is not broken:
                 return
-            path = Path(broken.path)
+            if not isinstance(broken, SqliteStore) or broken.file is None:
+                self._read_anew(broken)
+                return
+            path = broken.file
             try:
                 swapped = broken.swapped()
             except StoreDamagedError:
@@ -536,10 +591,18 @@ class Memory:
             self.store, more = open_store(path)
             self._notices = (*self._notices, notice, *more)
 
+    def _read_anew(self, broken: Store) -> None:
+        """A database is not ours to set aside: every note in it is made anew by the next sync, one after the other."""
+        with broken.writing():
+            for key in ("analysis", "analysis_since"):
+                broken.set_meta(key, "")
+        message = f"the index {broken.name} was damaged; every note is read into it anew"
+        self._notices = tuple(dict.fromkeys((*self._notices, Notice("index_rebuilt", message, "nothing is lost"))))
+
     def _look_at_file(self) -> None:
         """Opens the index again where its file was replaced or taken away under the open one."""
         store = self.store
-        if not self._closed and store.swapped():
+        if not self._closed and isinstance(store, SqliteStore) and store.swapped():
             self._rebuild(store)
 
     def search(
@@ -720,7 +783,7 @@ class Memory:
             ranked = self._run(query, chosen, deadline_s=deadline_s)
             if self.store.get_meta("chunks") == before:
                 return ranked
-        with locked(self._lock_path(), wait_s=_STEADY_WAIT_S):
+        with self.store.exclusive(_STEADY_WAIT_S):
             return self._run(query, chosen, deadline_s=deadline_s)
 
     def _run(self, query: Query, chosen: Profile, *, deadline_s: float | None = None) -> Ranked:
@@ -932,8 +995,7 @@ class Memory:
         self._refresh(embed=False)
         ends = [trail.node_of(self.store, clean(one), dangling=remove) for one in (start, end)]
         edge, same = trail.edge_between(self.store, kind, *ends)
-        path = self._lock_path()
-        with locked(path.with_name("links.lock") if path else None, wait_s=10.0) as mine:
+        with locked(self._beside("links.lock"), wait_s=10.0) as mine:
             if not mine:
                 raise StoreError("another process is writing links", hint="try again")
             if remove:
@@ -987,6 +1049,7 @@ class Memory:
     ) -> Remembered:
         """Writes a text into today's note, or the named one, unless it is there already; the next search finds it."""
         now = now or dt.datetime.now()  # noqa: DTZ005 - the day of this place
+        self._writable()
         self._refresh(embed=False)
         if supersedes:
             supersedes = self._by_id(supersedes).id
@@ -1015,7 +1078,8 @@ class Memory:
         if not yes:
             self._refresh(embed=False)
             return Receipt("", tuple(self._selected(reference, query, session, before)))
-        with locked(self._lock_path(), wait_s=60.0) as mine:
+        self._writable()
+        with self.store.exclusive(60.0) as mine:
             if not mine:
                 raise StoreError("another process is indexing this workspace", hint="wait for it, then run this again")
             self._engine.sync()
@@ -1026,7 +1090,8 @@ class Memory:
 
     def unforget(self, name: str) -> tuple[int, tuple[str, ...]]:
         """Lifts the tombstones of a receipt or an id: how many, and the backups that the receipt made."""
-        with locked(self._lock_path(), wait_s=60.0) as mine:
+        self._writable()
+        with self.store.exclusive(60.0) as mine:
             if not mine:
                 raise StoreError("another process is indexing this workspace", hint="wait for it, then run this again")
             act = self._act(None)
@@ -1073,14 +1138,27 @@ class Memory:
         """A watch that keeps the index warm in a thread of its own: start it, stop it, or use it as a context."""
         watch = Watch(
             self._watched,
-            lambda: self.sync(embed_s=_SLICE_S, progress=progress, between=self._yield),
+            lambda: self._watch_sync(progress),
             callback,
             poll_s=self.settings.watch.poll_s if poll_s is None else poll_s,
             debounce_s=self.settings.watch.debounce_s if debounce_s is None else debounce_s,
-            ignored=Path(self.store.path).parent,
+            ignored=self._place.parent if self._place else None,
         )
         self._watches.append(watch)
         return watch
+
+    def hear(self, callback: Callable[[int], None]) -> Hearing | None:
+        """Tells of every change of an index that other machines write to as well; None where there are no others."""
+        if not isinstance(self.store, Shared):
+            return None
+        hearing = Hearing(self.store, callback)
+        self._hearings.append(hearing)
+        return hearing
+
+    def _watch_sync(self, progress: Progress | None) -> SyncReport:
+        if self.store.read_only:
+            return SyncReport()  # what changes on a replica is not ours to do
+        return self.sync(embed_s=_SLICE_S, progress=progress, between=self._yield)
 
     def _yield(self) -> None:
         """Vectors in the background let searches go first, for a while."""
@@ -1099,7 +1177,7 @@ class Memory:
         cached, cache_bytes = self.store.idle()
         return Status(
             workspace=str(self.root),
-            index=self.store.path,
+            index=self.store.name,
             documents=counts["documents"],
             chunks=counts["chunks"],
             bytes=counts["bytes"],
@@ -1121,6 +1199,7 @@ class Memory:
             sources=tuple(self.store.sources()),
             waiting=self._in_batch(),
             chain=tuple((name, str(error or "")) for name, error in self.levels()),
+            database=self.store.figures() if isinstance(self.store, Shared) else None,
         )
 
     def levels(self) -> list[tuple[str, EmbedderError | None]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -201,6 +202,19 @@ class FieldTerms:
 
 
 @dataclass(frozen=True, slots=True)
+class Placed:
+    """Where terms stand in one chunk: their places in the body, which are in the head, and which of the exact forms.
+
+    A prefix is a term here like any other; `length` is how many terms the body has.
+    """
+
+    length: int
+    body: Mapping[str, Sequence[int]]
+    head: Set[str] = frozenset()
+    exact: Set[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Moment:
     """Where a passage stands in time: when, its place, its row, and whether `time`, `date` or `file` says so."""
 
@@ -226,6 +240,57 @@ class Copy:
     replaces: Sequence[tuple[str, str]] = ()
     traits: Sequence[int] = ()
     conflicts: Sequence[bytes] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What was found out about a chunk: its form, the group of that, and the forms that it conflicts with."""
+
+    form: bytes
+    kin: bytes
+    conflicts: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableFigures:
+    """What a table of a database takes, over all of its partitions and workspaces."""
+
+    name: str
+    bytes: int
+    index_bytes: int
+    rows: int
+    dead_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How a database stands: its tables, who waits, who is behind.
+
+    `approximate` names the models whose vectors have an approximate index; `waiting` texts of this workspace are to be
+    embedded and `claimed` of them are at work now. `lag_s` is None on the server that takes the writes.
+    """
+
+    tables: tuple[TableFigures, ...]
+    approximate: tuple[str, ...]
+    replicas: tuple[tuple[str, float], ...]
+    lag_s: float | None
+    waiting: int
+    claimed: int
+    connections: int
+    most_connections: int
+
+
+Verdict = Literal["ok", "warn", "fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at: what, how it stands, and what mends it."""
+
+    what: str
+    verdict: Verdict
+    detail: str
+    fix: str = ""
 
 
 class Store(Protocol):
@@ -394,6 +459,162 @@ class Store(Protocol):
         """One transaction that takes the write lock at once; nested uses join it."""
         ...
 
+    @property
+    def name(self) -> str:
+        """What messages call it: the path of a file, or an address without its password."""
+        ...
+
+    @property
+    def file(self) -> Path | None:
+        """The file that it is; None for one in memory and for a database."""
+        ...
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be written to it, as on a replica."""
+        ...
+
+    @property
+    def generation(self) -> int:
+        """A number that grows with every committed change of chunks or vectors, by whichever process."""
+        ...
+
+    def exclusive(self, wait_s: float) -> AbstractContextManager[bool]:
+        """Yields whether nobody else, on any machine, indexes this workspace; freed when the process dies."""
+        ...
+
+    def embedding(self, wait_s: float) -> AbstractContextManager[bool]:
+        """Yields whether vectors may be made now: by one at a time where texts cannot be claimed, else by many."""
+        ...
+
+    def lag_s(self) -> float | None:
+        """How far it is behind the store that takes the writes; None for that one itself."""
+        ...
+
+    def chunks_of(self, path: str) -> list[Chunk]:
+        """The chunks of a document in order of their lines."""
+        ...
+
+    def edges_from(self, keys: Sequence[str]) -> list[Edge]:
+        """Edges whose start may be meant by one of these keys (see `link_key`), in the order they were made."""
+        ...
+
+    def edges_to(self, keys: Sequence[str]) -> list[Edge]:
+        """Edges whose end may be meant by one of these keys, in the order they were made."""
+        ...
+
+    def paths_named(self, key: str) -> list[str]:
+        """Paths of the documents that a name may mean (see `link_key`), the shortest first."""
+        ...
+
+    def path_with(self, content: str) -> tuple[str, str] | None:
+        """Where content is now, by its hash: path and chunk id, or path and nothing for a whole document."""
+        ...
+
+    def changed_ns(self, paths: Sequence[str]) -> dict[str, int]:
+        """When each of these files was last changed, as its file system says."""
+        ...
+
+    def moments(
+        self, filters: Filters, *, limit: int, after: Moment | None = None, before: Moment | None = None
+    ) -> list[Moment]:
+        """The next passages in time after a moment, or the last before it, in order of time, path and line."""
+        ...
+
+    def moment(self, row: int) -> Moment | None:
+        """Where one passage stands in time."""
+        ...
+
+    def stands_for(self, chunk: Chunk) -> list[Chunk]:
+        """The passages that are left out of answers because of this one, the oldest row first."""
+        ...
+
+    def paths_with(self, terms: Sequence[str]) -> set[str]:
+        """Documents that have the rarest of some terms: all that could hold a text which has them."""
+        ...
+
+    def says(self, line: str) -> bool:
+        """Whether any passage holds a text as it is."""
+        ...
+
+    def scrub(self) -> tuple[int, bool]:
+        """Drops vectors that no chunk has and what is left of deleted text; how many, and whether all of it is gone."""
+        ...
+
+    def models(self) -> list[tuple[str, int, int]]:
+        """Each model with its dimensions and how many vectors are kept of it."""
+        ...
+
+    def counts(self) -> dict[str, int]:
+        """How many documents, chunks and vectors there are, and the bytes that all of it takes."""
+        ...
+
+    def sources(self) -> list[tuple[str, int, int]]:
+        """Each source with how many documents and chunks there are of it."""
+        ...
+
+    def check(self) -> None:
+        """Raises StoreDamagedError where what is kept is not sound."""
+        ...
+
+    def audit(self) -> list[str]:
+        """What of the index does not agree with the rest of it, a sentence each; reads all of it."""
+        ...
+
+    def remembered(self) -> dict[str, Any]:
+        """All values that `set_meta` was given, by key; what the store counts for itself is not among them."""
+        ...
+
+    def edges_of(self, path: str) -> list[Edge]:
+        """The edges that a document makes, as they were put."""
+        ...
+
+    def judgements(self, rows: Sequence[int]) -> dict[int, Judgement]:
+        """What was found out about chunks, by row; those that wait to be judged are left out."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of every connection once its reader is done."""
+        ...
+
+
+@runtime_checkable
+class Shared(Protocol):
+    """What a store also offers that many machines write to at once: they share the work, and hear of one another."""
+
+    def claim(self, model: str, limit: int, lease_s: float) -> list[int]:
+        """Rows of texts that lack a vector of this model, for this caller alone until the lease runs out."""
+        ...
+
+    def release(self, model: str, hashes: Sequence[str]) -> None:
+        """Gives claimed texts back before their lease runs out."""
+        ...
+
+    def listen(self, timeout_s: float) -> int | None:
+        """The generation after the next change by anybody, or None when none came in time."""
+        ...
+
+    def settle(self, model: str) -> bool:
+        """After a load: fresh statistics, and an approximate index where it pays; says whether there is one."""
+        ...
+
+    def figures(self) -> Figures:
+        """What the whole database takes, how far replicas are behind, and what waits to be embedded here."""
+        ...
+
+    def health(self) -> list[Finding]:
+        """What of the server and its tables is well or wrong, each with what mends it."""
+        ...
+
+
+@runtime_checkable
+class Placing(Protocol):
+    """A store that knows where terms stand without spelling out whole chunks."""
+
+    def term_places(self, rows: Sequence[int], sought: Sought) -> dict[int, Placed]:
+        """Where the words, prefixes and exact forms that are sought stand in chunks, by row."""
+        ...
+
 
 @runtime_checkable
 class Linked(Protocol):
@@ -422,7 +643,8 @@ class Stage(Protocol):
 
 
 __all__ = [
-    "Asked", "Conversations", "Copy", "Embedder", "FieldTerms", "Heard", "Linked", "Moment", "Nearest", "Place",
-    "Progress", "Reranker", "Role",
-    "Scanned", "Scored", "Sought", "Source", "Stage", "Store", "Stored", "TermCounts", "Vectors",
+    "Asked", "Conversations", "Copy", "Embedder", "FieldTerms", "Figures", "Finding", "Heard", "Judgement", "Linked",
+    "Moment", "Nearest", "Place", "Placed", "Placing", "Progress", "Reranker", "Role",
+    "Scanned", "Scored", "Shared", "Sought", "Source", "Stage", "Store", "Stored", "TableFigures", "TermCounts",
+    "Vectors", "Verdict",
 ]  # fmt: skip

@@ -40,6 +40,10 @@ class IndexSettings:
     """Where the index is."""
 
     path: str = _setting("", "index file; empty: .recollect/index.sqlite in the workspace", private=True)
+    url: str = _setting("", "address of a PostgreSQL database that holds the index instead of a file", secret=True)
+    workspace: str = _setting("", "name of the workspace in that database; empty: its real path", private=True)
+    agent: str = _setting("", "whose memory of that workspace it is; agents do not see one another's", private=True)
+    timeout_s: float = _setting(10.0, "longest wait for the database: to connect, or for one statement", private=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +195,29 @@ def _masked(value: Any) -> Any:
     """A secret as it may be shown: whether there is one, and the names of headers."""
     if isinstance(value, tuple):
         return tuple(f"{header.partition(':')[0]}: (hidden)" for header in value)
-    return "(hidden)" if value else ""
+    return without_password(value) if is_database(value) else "(hidden)" if value else ""
+
+
+def is_database(place: str) -> bool:
+    """Whether an index is named by the address of a PostgreSQL database, and not by the path of a file."""
+    return place.casefold().startswith(("postgresql://", "postgres://"))
+
+
+def index_flags(index: str | os.PathLike[str]) -> dict[str, str]:
+    """The settings that name an index: a file, relative to where one stands, or a database."""
+    place = os.fspath(index)
+    if "://" in place:
+        return {"index.url": place, "index.path": ""}
+    return {"index.path": os.path.abspath(place), "index.url": ""}
+
+
+def without_password(url: str) -> str:
+    """The address of a database as it may be shown: who and where, and nothing that opens it."""
+    from urllib.parse import urlsplit, urlunsplit  # noqa: PLC0415
+
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    return urlunsplit((parts.scheme, user.partition(":")[0] + at + host, parts.path, "", ""))
 
 
 def _known() -> dict[str, Any]:
@@ -225,10 +251,23 @@ def load(workspace: Path, *, env: Mapping[str, str], flags: Mapping[str, Any] | 
     layers.append(("flag", flags or {}))
     settings = Settings()
     for origin, values in layers:
+        for one, other in (("index.path", "index.url"), ("index.url", "index.path")):
+            if (
+                one in values and other not in values and _get(settings, other)
+            ):  # the place that was named last is the one
+                settings = _with(settings, other, "", origin)
         if "embed.model" in values:
             settings = _for_model(settings, values["embed.model"])
         for key, value in values.items():
             settings = _with(settings, key, value, origin)
+    _check(settings)
+    return settings
+
+
+def changed(settings: Settings, flags: Mapping[str, Any]) -> Settings:
+    """Settings that were made before, with what flags change about them."""
+    for key, value in flags.items():
+        settings = _with(settings, key, value, "flag")
     _check(settings)
     return settings
 
@@ -444,6 +483,9 @@ def _check(settings: Settings) -> None:
         raise SettingsError(
             "search.rerank is http, but search.rerank_url is empty", hint="set the address of the reranker"
         )
+    _demand("index", settings.index,
+            ("url", not settings.index.url or is_database(settings.index.url), "postgresql://user@host/database"),
+            ("timeout_s", settings.index.timeout_s > 0, "more than 0"))  # fmt: skip
     given = settings.embed
     _demand(
         "embed",

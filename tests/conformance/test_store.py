@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pytest
 
-from recollect.ports import Copy, Moment, Scored, Sought, Store, Vectors
+from recollect.ports import Copy, Judgement, Scored, Sought, Store, Vectors
 from recollect.store.sqlite import SqliteStore
 from recollect.text.chunk import Passage
 from recollect.types import Chunk, Document, Edge, End, Facts, Filters, Relations
@@ -21,38 +21,20 @@ NO_FILTERS = Filters()
 PLAIN = Facts()
 
 
-class WholeStore(Store, Protocol):
-    """The port, with what the front door also asks of a store."""
-
-    @property
-    def generation(self) -> int: ...
-    def models(self) -> list[tuple[str, int, int]]: ...
-    def counts(self) -> dict[str, int]: ...
-    def sources(self) -> list[tuple[str, int, int]]: ...
-    def chunks_of(self, path: str) -> list[Chunk]: ...
-    def edges_from(self, keys: Sequence[str]) -> list[Edge]: ...
-    def edges_to(self, keys: Sequence[str]) -> list[Edge]: ...
-    def paths_named(self, key: str) -> list[str]: ...
-    def path_with(self, content: str) -> tuple[str, str] | None: ...
-    def changed_ns(self, paths: Sequence[str]) -> dict[str, int]: ...
-    def moments(
-        self, filters: Filters, *, limit: int, after: Moment | None = None, before: Moment | None = None
-    ) -> list[Moment]: ...
-    def moment(self, row: int) -> Moment | None: ...
-    def check(self) -> None: ...
-    def audit(self) -> list[str]: ...
-    def close(self) -> None: ...
-
-
-STORES: dict[str, Callable[[Path], WholeStore]] = {
+STORES: dict[str, Callable[[Path], Store]] = {
     "file": lambda folder: SqliteStore(folder / "index.sqlite"),
     "memory": lambda _folder: SqliteStore(None),
 }
 
 
-@pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WholeStore]:
-    made = STORES[request.param](tmp_path)
+@pytest.fixture(params=[*STORES, "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    if request.param == "postgres":
+        from recollect.store.postgres import PostgresStore
+
+        made: Store = PostgresStore(request.getfixturevalue("database"), workspace=str(tmp_path))
+    else:
+        made = STORES[request.param](tmp_path)
     yield made
     made.check()
     made.close()
@@ -64,7 +46,7 @@ def chunk(path: str, text: str, *, line: int = 1, heading: tuple[str, ...] = (),
 
 
 def put(
-    store: WholeStore, path: str, *texts: str, facts: Facts = PLAIN, source: str = "memory", mtime_ns: int = 0
+    store: Store, path: str, *texts: str, facts: Facts = PLAIN, source: str = "memory", mtime_ns: int = 0
 ) -> list[Chunk]:
     """Puts a document whose chunks are the texts, a line each, and returns what the store made of them."""
     document = Document(path, source, 10, mtime_ns, f"/somewhere/{path}")
@@ -85,7 +67,7 @@ def unit(*values: float) -> Vectors:
     return vector / np.float32(np.linalg.norm(vector))
 
 
-def test_a_document_is_remembered_with_its_stat_and_digest(store: WholeStore) -> None:
+def test_a_document_is_remembered_with_its_stat_and_digest(store: Store) -> None:
     store.put(Document("memory/a.md", "memory", 7, 99, "/w/memory/a.md"), "abc", Facts(), [])
     known = store.documents()["memory/a.md"]
     assert (known.path, known.source, known.size, known.mtime_ns, known.digest) == (
@@ -98,7 +80,7 @@ def test_a_document_is_remembered_with_its_stat_and_digest(store: WholeStore) ->
     assert known.synced_ns > 0
 
 
-def test_a_chunk_comes_back_as_it_was_put(store: WholeStore) -> None:
+def test_a_chunk_comes_back_as_it_was_put(store: Store) -> None:
     facts = Facts("Title", dt.date(2026, 2, 10), evergreen=True, importance=0.5, pinned=True, supersedes=("old.md",))
     one = Chunk("id1", "memory/ü.md", "memory", 3, 9, ("Über", "> b"), "text\n日本語", "hash", facts)
     store.put(Document(one.path, "memory", 1, 1, ""), "d", facts, [one])
@@ -109,7 +91,7 @@ def test_a_chunk_comes_back_as_it_was_put(store: WholeStore) -> None:
     assert store.chunks_by_id("ie") == []
 
 
-def test_put_again_replaces_and_keeps_the_rows_of_what_stayed(store: WholeStore) -> None:
+def test_put_again_replaces_and_keeps_the_rows_of_what_stayed(store: Store) -> None:
     before = {c.text: c.row for c in put(store, "a.md", "stays here", "goes away")}
     after = {c.text: c for c in put(store, "a.md", "comes new", "stays here")}
     assert set(after) == {"comes new", "stays here"}
@@ -119,7 +101,7 @@ def test_put_again_replaces_and_keeps_the_rows_of_what_stayed(store: WholeStore)
     assert rows(store.lexical(words("new"), 10, NO_FILTERS)) == [after["comes new"].row]
 
 
-def test_a_chunk_whose_words_stayed_but_whose_heading_did_not_is_put_anew(store: WholeStore) -> None:
+def test_a_chunk_whose_words_stayed_but_whose_heading_did_not_is_put_anew(store: Store) -> None:
     under = chunk("a.md", "word", heading=("Head",))
     plain = Chunk(under.id, "a.md", "memory", 1, 2, (), "Head\nword", under.content_hash)
     document = Document("a.md", "memory", 1, 1, "")
@@ -130,7 +112,7 @@ def test_a_chunk_whose_words_stayed_but_whose_heading_did_not_is_put_anew(store:
     assert store.chunk_terms([back.row])[back.row].body == "head word"
 
 
-def test_fresh_makes_every_row_anew(store: WholeStore) -> None:
+def test_fresh_makes_every_row_anew(store: Store) -> None:
     put(store, "a.md", "one", "two")
     other = put(store, "b.md", "three")
     document = Document("a.md", "memory", 1, 1, "")
@@ -140,7 +122,7 @@ def test_fresh_makes_every_row_anew(store: WholeStore) -> None:
     assert len(store.lexical(words("one", "two", "three"), 10, NO_FILTERS)) == 2
 
 
-def test_extend_adds_and_drops_and_leaves_the_others_alone(store: WholeStore) -> None:
+def test_extend_adds_and_drops_and_leaves_the_others_alone(store: Store) -> None:
     before = {c.text: c for c in put(store, "s.jsonl", "one", "two", source="sessions")}
     document = Document("s.jsonl", "sessions", 20, 5, "/somewhere/s.jsonl")
     longer = chunk("s.jsonl", "two and three", line=2, source="sessions")
@@ -157,13 +139,13 @@ def test_extend_adds_and_drops_and_leaves_the_others_alone(store: WholeStore) ->
     assert (store.documents()["s.jsonl"].tail, store.generation) == ("on", generation)
 
 
-def test_a_chunk_of_another_document_is_not_dropped(store: WholeStore) -> None:
+def test_a_chunk_of_another_document_is_not_dropped(store: Store) -> None:
     other = put(store, "a.jsonl", "one")[0]
     store.extend(Document("b.jsonl", "sessions", 1, 1, "/b"), "x", PLAIN, [], drop=[other.id])
     assert [c.id for c in store.chunks_of("a.jsonl")] == [other.id]
 
 
-def test_a_tail_goes_with_the_next_put(store: WholeStore) -> None:
+def test_a_tail_goes_with_the_next_put(store: Store) -> None:
     document = Document("s.jsonl", "sessions", 20, 5, "/somewhere/s.jsonl")
     store.put(document, "x", PLAIN, [], tail="here")
     assert store.documents()["s.jsonl"].tail == "here"
@@ -171,20 +153,20 @@ def test_a_tail_goes_with_the_next_put(store: WholeStore) -> None:
     assert store.documents()["s.jsonl"].tail == ""
 
 
-def test_sources_are_counted(store: WholeStore) -> None:
+def test_sources_are_counted(store: Store) -> None:
     put(store, "a.md", "one", "two")
     put(store, "b.md", "three")
     put(store, "s.jsonl", source="sessions")
     assert store.sources() == [("memory", 2, 3), ("sessions", 1, 0)]
 
 
-def test_notes_lack_their_vectors_before_conversations_do(store: WholeStore) -> None:
+def test_notes_lack_their_vectors_before_conversations_do(store: Store) -> None:
     note = put(store, "a.md", "one")[0]
     said = put(store, "s.jsonl", "two", source="sessions")[0]
     assert store.missing(MODEL) == [note.row, said.row]
 
 
-def test_touch_changes_the_stat_and_nothing_else(store: WholeStore) -> None:
+def test_touch_changes_the_stat_and_nothing_else(store: Store) -> None:
     before = put(store, "a.md", "text")
     generation = store.generation
     store.touch([Document("a.md", "memory", 11, 12, "")])
@@ -194,7 +176,7 @@ def test_touch_changes_the_stat_and_nothing_else(store: WholeStore) -> None:
     assert store.generation == generation, "what is cached of the chunks still holds"
 
 
-def test_drop_takes_chunks_and_terms_along_and_minds_no_unknown_path(store: WholeStore) -> None:
+def test_drop_takes_chunks_and_terms_along_and_minds_no_unknown_path(store: Store) -> None:
     put(store, "a.md", "apple")
     put(store, "b.md", "apple")
     store.drop(["a.md", "never there.md"])
@@ -203,7 +185,7 @@ def test_drop_takes_chunks_and_terms_along_and_minds_no_unknown_path(store: Whol
     assert store.term_counts(["appl"]).chunks == 1
 
 
-def test_writes_join_one_transaction_and_vanish_with_it(store: WholeStore) -> None:
+def test_writes_join_one_transaction_and_vanish_with_it(store: Store) -> None:
     put(store, "kept.md", "kept")
 
     def fail() -> None:
@@ -218,7 +200,7 @@ def test_writes_join_one_transaction_and_vanish_with_it(store: WholeStore) -> No
     assert len(store.lexical(words("kept", "lost"), 10, NO_FILTERS)) == 1
 
 
-def test_the_generation_grows_with_every_change_and_only_then(store: WholeStore) -> None:
+def test_the_generation_grows_with_every_change_and_only_then(store: Store) -> None:
     seen = [store.generation]
     put(store, "a.md", "text")
     seen.append(store.generation)
@@ -233,14 +215,14 @@ def test_the_generation_grows_with_every_change_and_only_then(store: WholeStore)
     assert store.generation == seen[-1]
 
 
-def test_meta_values_are_remembered(store: WholeStore) -> None:
+def test_meta_values_are_remembered(store: Store) -> None:
     assert store.get_meta("analysis") is None
     store.set_meta("analysis", "words-1")
     store.set_meta("analysis", "words-2")
     assert store.get_meta("analysis") == "words-2"
 
 
-def test_lexical_order_is_best_first_and_equal_scores_by_row(store: WholeStore) -> None:
+def test_lexical_order_is_best_first_and_equal_scores_by_row(store: Store) -> None:
     (much,) = put(store, "a.md", "apple apple apple")
     equal = [put(store, f"{name}.md", "apple pear plum fig")[0].row for name in "bcdef"]
     put(store, "z.md", "cherry")
@@ -250,7 +232,7 @@ def test_lexical_order_is_best_first_and_equal_scores_by_row(store: WholeStore) 
     assert store.lexical(words("appl"), 3, NO_FILTERS) == found[:3], "the limit cuts, it does not choose"
 
 
-def test_no_match_string_and_no_match_find_nothing(store: WholeStore) -> None:
+def test_no_match_string_and_no_match_find_nothing(store: Store) -> None:
     put(store, "a.md", "apple")
     assert store.lexical(words(), 10, NO_FILTERS) == []
     assert store.lexical(words("pear"), 10, NO_FILTERS) == []
@@ -279,7 +261,7 @@ IN_MAY = int(dt.datetime(2026, 5, 5, 12).timestamp()) * 1_000_000_000  # noqa: D
         (Filters(path="memory", since=APRIL), {"memory/sub/april.md"}),
     ],
 )
-def test_filters_hold_for_every_leg(store: WholeStore, filters: Filters, expected: set[str]) -> None:
+def test_filters_hold_for_every_leg(store: Store, filters: Filters, expected: set[str]) -> None:
     put(store, "memory/march.md", "apple march", facts=Facts(date=MARCH))
     put(store, "memory/sub/april.md", "apple april", facts=Facts(date=APRIL))
     put(store, "docs/undated.md", "apple undated", source="extra", mtime_ns=IN_MAY)
@@ -295,7 +277,7 @@ def test_filters_hold_for_every_leg(store: WholeStore, filters: Filters, expecte
     assert found(by_name) == expected
 
 
-def test_filters_choose_before_the_limit_cuts(store: WholeStore) -> None:
+def test_filters_choose_before_the_limit_cuts(store: Store) -> None:
     for n in range(20):
         put(store, f"memory/a{n:02}/standup.md", "apple apple apple", facts=Facts(date=MARCH))
     put(store, "memory/wanted/standup.md", "apple once among many other words", facts=Facts(date=MARCH))
@@ -305,7 +287,7 @@ def test_filters_choose_before_the_limit_cuts(store: WholeStore) -> None:
     assert len(store.by_name_or_date([], [("2026-03-01", "2026-03-01")], 5, only)) == 1
 
 
-def test_a_passage_with_a_time_and_origin_of_its_own_is_found_by_them(store: WholeStore) -> None:
+def test_a_passage_with_a_time_and_origin_of_its_own_is_found_by_them(store: Store) -> None:
     """The turns of one conversation lie on several days and come from several people."""
     said = dt.datetime.fromisoformat("2026-04-02T23:59:30")
     turns = [
@@ -329,12 +311,12 @@ def test_a_passage_with_a_time_and_origin_of_its_own_is_found_by_them(store: Who
     ]
 
 
-def test_a_path_filter_knows_names_in_either_unicode_form(store: WholeStore) -> None:
+def test_a_path_filter_knows_names_in_either_unicode_form(store: Store) -> None:
     put(store, "memory/caf\u00e9.md", "apple")
     assert len(store.lexical(words("appl"), 5, Filters(path="memory/cafe\u0301.md"))) == 1
 
 
-def test_a_path_filter_may_name_a_folder_with_brackets(store: WholeStore) -> None:
+def test_a_path_filter_may_name_a_folder_with_brackets(store: Store) -> None:
     put(store, "memory/[draft]/a.md", "apple")
     assert len(store.lexical(words("appl"), 5, Filters(path="memory/[draft]"))) == 1
 
@@ -344,7 +326,7 @@ def random_units(count: int, seed: int, dim: int = 4) -> Vectors:
     return made / np.linalg.norm(made, axis=1, keepdims=True)  # type: ignore[no-any-return]
 
 
-def test_nearest_is_exact(store: WholeStore) -> None:
+def test_nearest_is_exact(store: Store) -> None:
     vectors = random_units(300, seed=1)
     chunks = put(store, "a.md", *(f"text {n}" for n in range(300)))
     store.put_vectors(MODEL, {c.content_hash: v for c, v in zip(chunks, vectors, strict=True)})
@@ -358,7 +340,7 @@ def test_nearest_is_exact(store: WholeStore) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 50, 1000])
-def test_which_of_equal_cosines_get_in_is_decided_by_id_at_every_limit(store: WholeStore, limit: int) -> None:
+def test_which_of_equal_cosines_get_in_is_decided_by_id_at_every_limit(store: Store, limit: int) -> None:
     chunks = put(store, "a.md", *(f"text {n}" for n in range(60)))
     store.put_vectors(MODEL, {c.content_hash: unit(1, 1, 1, n % 3) for n, c in enumerate(chunks)})
     expected = sorted(range(60), key=lambda n: (n % 3, chunks[n].id))[:limit]
@@ -367,7 +349,7 @@ def test_which_of_equal_cosines_get_in_is_decided_by_id_at_every_limit(store: Wh
     assert [s.score for s in found] == sorted((s.score for s in found), reverse=True)
 
 
-def test_which_of_equal_keyword_scores_get_in_does_not_depend_on_the_order_of_indexing(store: WholeStore) -> None:
+def test_which_of_equal_keyword_scores_get_in_does_not_depend_on_the_order_of_indexing(store: Store) -> None:
     names = [f"{n:03}.md" for n in range(40)]
     kept = []
     for order in (names, names[::-1]):
@@ -378,7 +360,7 @@ def test_which_of_equal_keyword_scores_get_in_does_not_depend_on_the_order_of_in
     assert len(kept[0]) == 10
 
 
-def test_equal_vectors_have_equal_cosines_wherever_they_stand(store: WholeStore) -> None:
+def test_equal_vectors_have_equal_cosines_wherever_they_stand(store: Store) -> None:
     question, vector = random_units(2, seed=3, dim=384)
     chunks = put(store, "a.md", *(f"text {n}" for n in range(61)))
     store.put_vectors("model@384", {c.content_hash: vector for c in chunks})
@@ -387,19 +369,19 @@ def test_equal_vectors_have_equal_cosines_wherever_they_stand(store: WholeStore)
     assert set(store.cosines("model@384", question, rows(found)[40:43]).values()) == {found[0].score}
 
 
-def test_nearest_without_a_vector_is_empty(store: WholeStore) -> None:
+def test_nearest_without_a_vector_is_empty(store: Store) -> None:
     put(store, "a.md", "text")
     assert store.nearest(MODEL, unit(1, 0, 0, 0), 5, NO_FILTERS).rows == ()
     assert store.cosines(MODEL, unit(1, 0, 0, 0), [1]) == {}
 
 
-def test_cosines_are_given_for_the_rows_that_have_a_vector(store: WholeStore) -> None:
+def test_cosines_are_given_for_the_rows_that_have_a_vector(store: Store) -> None:
     first, second = put(store, "a.md", "one", "two")
     store.put_vectors(MODEL, {first.content_hash: unit(3, 4, 0, 0)})
     assert store.cosines(MODEL, unit(1, 0, 0, 0), [second.row, first.row, 999]) == {first.row: pytest.approx(0.6)}
 
 
-def test_vectors_belong_to_content_and_model(store: WholeStore) -> None:
+def test_vectors_belong_to_content_and_model(store: Store) -> None:
     (one,) = put(store, "a.md", "same words")
     (two,) = put(store, "b.md", "same words")
     store.put_vectors(MODEL, {one.content_hash: unit(1, 0, 0, 0)})
@@ -408,7 +390,7 @@ def test_vectors_belong_to_content_and_model(store: WholeStore) -> None:
     assert store.missing("another@4") == [two.row], "one row for a text that stands twice"
 
 
-def test_vectors_survive_a_move(store: WholeStore) -> None:
+def test_vectors_survive_a_move(store: Store) -> None:
     (before,) = put(store, "old/a.md", "words")
     store.put_vectors(MODEL, {before.content_hash: unit(1, 0, 0, 0)})
     store.drop(["old/a.md"])
@@ -418,7 +400,7 @@ def test_vectors_survive_a_move(store: WholeStore) -> None:
     assert rows(store.nearest(MODEL, unit(1, 0, 0, 0), 5, NO_FILTERS).rows) == [after.row]
 
 
-def test_missing_lists_the_newest_first_and_forgets_what_got_a_vector(store: WholeStore) -> None:
+def test_missing_lists_the_newest_first_and_forgets_what_got_a_vector(store: Store) -> None:
     (one,) = put(store, "a.md", "one")
     (two,) = put(store, "b.md", "two")
     (three,) = put(store, "c.md", "three")
@@ -429,14 +411,14 @@ def test_missing_lists_the_newest_first_and_forgets_what_got_a_vector(store: Who
     assert store.models() == [(MODEL, 4, 1)]
 
 
-def test_a_vector_put_twice_is_the_later_one(store: WholeStore) -> None:
+def test_a_vector_put_twice_is_the_later_one(store: Store) -> None:
     (one,) = put(store, "a.md", "one")
     store.put_vectors(MODEL, {one.content_hash: unit(1, 0, 0, 0)})
     store.put_vectors(MODEL, {one.content_hash: unit(0, 1, 0, 0)})
     assert store.cosines(MODEL, unit(0, 1, 0, 0), [one.row]) == {one.row: 1.0}
 
 
-def test_term_counts_say_in_how_many_chunks_a_term_stands(store: WholeStore) -> None:
+def test_term_counts_say_in_how_many_chunks_a_term_stands(store: Store) -> None:
     put(store, "a.md", "apple apple pear", "apple")
     put(store, "b.md", "plum")
     counts = store.term_counts(["appl", "plum", "cherri", "appl"])
@@ -445,12 +427,12 @@ def test_term_counts_say_in_how_many_chunks_a_term_stands(store: WholeStore) -> 
     assert counts.mean_length == pytest.approx((3 + 1 + 1) / 3)
 
 
-def test_term_counts_take_more_terms_than_a_statement_takes_values(store: WholeStore) -> None:
+def test_term_counts_take_more_terms_than_a_statement_takes_values(store: Store) -> None:
     put(store, "a.md", "term2500")
     assert sum(store.term_counts(f"term{n}" for n in range(3000)).found_in.values()) == 1
 
 
-def test_chunk_terms_are_by_field(store: WholeStore) -> None:
+def test_chunk_terms_are_by_field(store: Store) -> None:
     store.put(
         Document("memory/deploys.md", "memory", 1, 1, ""), "d", Facts(),
         [chunk("memory/deploys.md", "Running servers", heading=("Staging",))],
@@ -460,7 +442,7 @@ def test_chunk_terms_are_by_field(store: WholeStore) -> None:
     assert (fields.head, fields.body, fields.exact) == ("stage deploy", "run server", "running servers")
 
 
-def test_documents_are_found_by_name_and_by_day(store: WholeStore) -> None:
+def test_documents_are_found_by_name_and_by_day(store: Store) -> None:
     (named,) = put(store, "memory/Standup.md", "x")
     (dated,) = put(store, "memory/2026-03-01.md", "x", facts=Facts(date=MARCH))
     (later,) = put(store, "memory/2026-04-01.md", "x", facts=Facts(date=APRIL))
@@ -471,14 +453,14 @@ def test_documents_are_found_by_name_and_by_day(store: WholeStore) -> None:
     assert store.by_name_or_date([], [], 10, NO_FILTERS) == []
 
 
-def test_counts_say_what_there_is(store: WholeStore) -> None:
+def test_counts_say_what_there_is(store: Store) -> None:
     put(store, "a.md", "one", "two")
     store.put_vectors(MODEL, {"hash": unit(1, 0, 0, 0)})
     counts = store.counts()
     assert (counts["documents"], counts["chunks"], counts["vectors"]) == (1, 2, 1)
 
 
-def test_edges_are_kept_by_name_and_go_with_their_document(store: WholeStore) -> None:
+def test_edges_are_kept_by_name_and_go_with_their_document(store: Store) -> None:
     put(store, "memory/a.md", "x")
     put(store, "memory/B.md", "y")
     told = [
@@ -499,7 +481,7 @@ def test_edges_are_kept_by_name_and_go_with_their_document(store: WholeStore) ->
     assert store.edges_to(["b"]) == []
 
 
-def test_documents_are_found_by_name_content_and_session(store: WholeStore) -> None:
+def test_documents_are_found_by_name_content_and_session(store: Store) -> None:
     (deep,) = put(store, "memory/x/Note.md", "here it is")
     put(store, "note.md", "other")
     assert store.paths_named("note") == ["note.md", "memory/x/Note.md"]
@@ -512,7 +494,7 @@ def test_documents_are_found_by_name_content_and_session(store: WholeStore) -> N
     assert store.changed_ns(["note.md", "gone.md"]) == {"note.md": 0}
 
 
-def test_moments_are_in_order_from_either_side(store: WholeStore) -> None:
+def test_moments_are_in_order_from_either_side(store: Store) -> None:
     put(store, "memory/2026-04-01.md", "c", facts=Facts(date=APRIL))
     put(store, "memory/2026-03-01.md", "a", "b", facts=Facts(date=MARCH))
     put(store, "undated.md", "old", mtime_ns=1)
@@ -532,7 +514,7 @@ def test_moments_are_in_order_from_either_side(store: WholeStore) -> None:
     assert store.moments(Filters(until=MARCH), limit=9) == every[:3]
 
 
-def test_as_of_a_day_nothing_dated_later_is_there_and_what_has_no_date_is(store: WholeStore) -> None:
+def test_as_of_a_day_nothing_dated_later_is_there_and_what_has_no_date_is(store: Store) -> None:
     (march,) = put(store, "memory/2026-03-01.md", "word", facts=Facts(date=MARCH))
     put(store, "memory/2026-04-01.md", "word", facts=Facts(date=APRIL))
     (undated,) = put(store, "plan.md", "word", mtime_ns=4_000_000_000_000_000_000)
@@ -541,7 +523,7 @@ def test_as_of_a_day_nothing_dated_later_is_there_and_what_has_no_date_is(store:
     assert rows(store.lexical(words("word"), 10, Filters(as_of=MARCH - dt.timedelta(days=1)))) == [undated.row]
 
 
-def test_dims_name_every_model_that_has_a_vector(store: WholeStore) -> None:
+def test_dims_name_every_model_that_has_a_vector(store: Store) -> None:
     assert store.dims() == {}
     store.put_vectors(MODEL, {"hash": unit(1, 0, 0, 0)})
     store.put_vectors("other", {"hash": unit(1, 0)})
@@ -551,7 +533,7 @@ def test_dims_name_every_model_that_has_a_vector(store: WholeStore) -> None:
     assert store.dims()["third"] == 3
 
 
-def test_what_a_model_refused_is_not_missing_until_it_is_forgiven(store: WholeStore) -> None:
+def test_what_a_model_refused_is_not_missing_until_it_is_forgiven(store: Store) -> None:
     one, two = put(store, "a.md", "alpha", "beta")
     store.refuse(MODEL, {one.content_hash: "too odd"})
     assert store.missing(MODEL) == [two.row]
@@ -567,7 +549,7 @@ def test_what_a_model_refused_is_not_missing_until_it_is_forgiven(store: WholeSt
     assert store.refused(MODEL) == []
 
 
-def test_vectors_of_text_that_is_gone_are_kept_and_counted(store: WholeStore) -> None:
+def test_vectors_of_text_that_is_gone_are_kept_and_counted(store: Store) -> None:
     one, two = put(store, "a.md", "alpha", "beta")
     store.put_vectors(MODEL, {c.content_hash: unit(1, 0, 0, 0) for c in (one, two)})
     assert store.idle() == (0, 0)
@@ -578,7 +560,7 @@ def test_vectors_of_text_that_is_gone_are_kept_and_counted(store: WholeStore) ->
     assert store.missing(MODEL) == []
 
 
-def test_trim_drops_the_oldest_vectors_of_text_that_is_gone_and_no_other(store: WholeStore) -> None:
+def test_trim_drops_the_oldest_vectors_of_text_that_is_gone_and_no_other(store: Store) -> None:
     (kept,) = put(store, "a.md", "alpha")
     store.put_vectors(MODEL, {kept.content_hash: unit(1, 0, 0, 0)})
     for n in range(5):
@@ -591,7 +573,7 @@ def test_trim_drops_the_oldest_vectors_of_text_that_is_gone_and_no_other(store: 
     assert store.nearest(MODEL, unit(1, 0, 0, 0), 5, NO_FILTERS).count == 1
 
 
-def test_prune_keeps_the_named_models_and_only_text_that_is_there(store: WholeStore) -> None:
+def test_prune_keeps_the_named_models_and_only_text_that_is_there(store: Store) -> None:
     (one,) = put(store, "a.md", "alpha")
     for model in (MODEL, "old@4", "older@4"):
         store.put_vectors(model, {one.content_hash: unit(1, 0, 0, 0), "gone": unit(1, 0, 0, 0)})
@@ -605,7 +587,7 @@ def test_prune_keeps_the_named_models_and_only_text_that_is_there(store: WholeSt
     assert store.prune([MODEL]) == 0
 
 
-def test_a_pruned_model_that_comes_back_is_seen(store: WholeStore) -> None:
+def test_a_pruned_model_that_comes_back_is_seen(store: Store) -> None:
     (one,) = put(store, "a.md", "alpha")
     store.put_vectors(MODEL, {one.content_hash: unit(1, 0, 0, 0)})
     assert store.nearest(MODEL, unit(1, 0, 0, 0), 5, NO_FILTERS).rows[0].score == 1.0
@@ -615,7 +597,7 @@ def test_a_pruned_model_that_comes_back_is_seen(store: WholeStore) -> None:
     assert store.nearest(MODEL, unit(1, 0, 0, 0), 5, NO_FILTERS).rows[0].score == 0.0
 
 
-def test_a_sound_store_has_nothing_to_say_against_itself(store: WholeStore) -> None:
+def test_a_sound_store_has_nothing_to_say_against_itself(store: Store) -> None:
     one, _ = put(store, "a.md", "alpha", "beta")
     store.put_vectors(MODEL, {one.content_hash: unit(1, 0, 0, 0)})
     put(store, "a.md", "alpha")
@@ -623,9 +605,7 @@ def test_a_sound_store_has_nothing_to_say_against_itself(store: WholeStore) -> N
     assert store.audit() == []
 
 
-def judged(
-    store: WholeStore, one: Chunk, form: str, kin: str, standing: str = "1", *conflicts: str, **rest: Any
-) -> None:
+def judged(store: Store, one: Chunk, form: str, kin: str, standing: str = "1", *conflicts: str, **rest: Any) -> None:
     """A chunk as a judgement would leave it: its form is found by a trait of its own and by one that all share."""
     copy = Copy(one, form.encode(), kin.encode(), standing, **rest)
     if store.kin_of(copy.form) is None:
@@ -633,11 +613,11 @@ def judged(
     store.put_copies([copy])
 
 
-def related(store: WholeStore, *chunks: Chunk, filters: Filters = NO_FILTERS) -> dict[int, Relations]:
+def related(store: Store, *chunks: Chunk, filters: Filters = NO_FILTERS) -> dict[int, Relations]:
     return store.relations(chunks, filters)
 
 
-def test_a_chunk_waits_for_judgement_when_it_its_facts_or_its_vector_are_new(store: WholeStore) -> None:
+def test_a_chunk_waits_for_judgement_when_it_its_facts_or_its_vector_are_new(store: Store) -> None:
     one, two = put(store, "a.md", "one", "two")
     assert store.unjudged(10) == [one.row, two.row]
     assert store.unjudged(1) == [one.row]
@@ -656,7 +636,7 @@ def test_a_chunk_waits_for_judgement_when_it_its_facts_or_its_vector_are_new(sto
     assert store.unjudged(10) == []
 
 
-def test_the_best_standing_copy_stands_for_its_group_and_ties_break_by_id(store: WholeStore) -> None:
+def test_the_best_standing_copy_stands_for_its_group_and_ties_break_by_id(store: Store) -> None:
     a, b, c = (put(store, f"{name}.md", name)[0] for name in "abc")
     for one, standing in ((a, "1"), (b, "2"), (c, "2")):
         judged(store, one, "same", "kin", standing)
@@ -669,7 +649,7 @@ def test_the_best_standing_copy_stands_for_its_group_and_ties_break_by_id(store:
     assert [r.superseded_by for r in related(store, *left).values()] == [max(left, key=lambda x: x.path != "a.md").id]
 
 
-def test_conflicts_are_between_forms_and_go_with_the_last_copy(store: WholeStore) -> None:
+def test_conflicts_are_between_forms_and_go_with_the_last_copy(store: Store) -> None:
     a, b, c = (put(store, f"{name}.md", name)[0] for name in "abc")
     judged(store, a, "8080", "8080", "1")
     judged(store, b, "9443", "9443", "2", "8080")
@@ -685,7 +665,7 @@ def test_conflicts_are_between_forms_and_go_with_the_last_copy(store: WholeStore
     assert related(store, again, b) == {}, "a text that comes back is judged anew"
 
 
-def test_relations_only_name_what_passes_the_filters(store: WholeStore) -> None:
+def test_relations_only_name_what_passes_the_filters(store: Store) -> None:
     (a,) = put(store, "a.md", "a", facts=Facts(date=MARCH))
     (b,) = put(store, "b.md", "b", facts=Facts(date=APRIL))
     (c,) = put(store, "c.md", "c", facts=Facts(date=APRIL))
@@ -696,7 +676,7 @@ def test_relations_only_name_what_passes_the_filters(store: WholeStore) -> None:
     assert related(store, a, filters=Filters(until=MARCH)) == {}
 
 
-def test_forms_are_found_by_traits_the_likest_and_newest_first(store: WholeStore) -> None:
+def test_forms_are_found_by_traits_the_likest_and_newest_first(store: Store) -> None:
     chunks = [put(store, f"{n:02}.md", f"text {n}")[0] for n in range(20)]
     for n, one in enumerate(chunks):
         store.put_copies([Copy(one, b"form%d" % n, b"kin%d" % n, "1", traits=[1, 2] if n == 19 else [1])])
@@ -709,7 +689,7 @@ def test_forms_are_found_by_traits_the_likest_and_newest_first(store: WholeStore
     assert store.kin_known([], []) == (set(), set())
 
 
-def test_a_group_can_be_joined_and_all_be_judged_anew(store: WholeStore) -> None:
+def test_a_group_can_be_joined_and_all_be_judged_anew(store: Store) -> None:
     a, b = (put(store, f"{name}.md", name)[0] for name in "ab")
     judged(store, a, "a", "a")
     judged(store, b, "b", "b", "2", replaces=[("x.md", "")])
@@ -722,7 +702,7 @@ def test_a_group_can_be_joined_and_all_be_judged_anew(store: WholeStore) -> None
     assert (store.kin_of(b"a"), store.forms_like([7], 5), related(store, a, b)) == (None, {}, {})
 
 
-def test_vectors_are_had_by_content(store: WholeStore) -> None:
+def test_vectors_are_had_by_content(store: Store) -> None:
     (one,) = put(store, "a.md", "one")
     store.put_vectors(MODEL, {one.content_hash: unit(0, 1, 0, 0)})
     assert list(store.vectors_of(MODEL, [one.content_hash, "none"])) == [one.content_hash]
@@ -731,7 +711,7 @@ def test_vectors_are_had_by_content(store: WholeStore) -> None:
     assert store.vectors_of(MODEL, []) == {}
 
 
-def test_what_extend_brings_is_known_to_lack_a_vector(store: WholeStore) -> None:
+def test_what_extend_brings_is_known_to_lack_a_vector(store: Store) -> None:
     document = Document("a.jsonl", "sessions", 1, 1, "/a")
     first = chunk("a.jsonl", "first words", source="sessions")
     store.extend(document, "x", PLAIN, [first])
@@ -739,3 +719,65 @@ def test_what_extend_brings_is_known_to_lack_a_vector(store: WholeStore) -> None
     assert store.missing(MODEL) == []
     store.extend(document, "y", PLAIN, [chunk("a.jsonl", "second words", source="sessions")])
     assert len(store.missing(MODEL)) == 1, "a list made before it grew is not used any more"
+
+
+def test_what_was_remembered_is_listed_without_what_the_store_counts(store: Store) -> None:
+    store.set_meta("one", 1)
+    store.set_meta("two", "zwei")
+    put(store, "memory/a.md", "some text")
+    told = store.remembered()
+    assert {key: told[key] for key in ("one", "two")} == {"one": 1, "two": "zwei"}
+    assert not {"generation", "chunks"} & told.keys()
+
+
+def test_the_edges_of_a_document_are_those_that_were_put(store: Store) -> None:
+    put(store, "memory/a.md", "one")
+    put(store, "memory/b.md", "two")
+    edges = [Edge("links", End("memory/a.md"), End("b")), Edge("causes", End("b", "L1"), End("memory/a.md", "head"))]
+    store.put_edges("memory/a.md", edges)
+    assert store.edges_of("memory/a.md") == edges
+    assert store.edges_of("memory/b.md") == store.edges_of("memory/none.md") == []
+
+
+def test_judgements_are_read_as_they_were_made_and_those_that_wait_are_left_out(store: Store) -> None:
+    one, two = put(store, "memory/a.md", "one", "two")
+    store.put_copies([Copy(one, b"form 1", b"kin", "1", (), [1, 2], [b"form 2"])])
+    assert store.judgements([one.row, two.row]) == {one.row: Judgement(b"form 1", b"kin", (b"form 2",))}
+    store.put_copies([Copy(two, b"form 2", b"other", "1", (), [3])])
+    assert store.judgements([two.row])[two.row].conflicts == (b"form 1",)
+    assert store.judgements([]) == {}
+
+
+def test_one_at_a_time_has_the_index_and_a_second_is_told(store: Store) -> None:
+    with store.exclusive(0.0) as mine:
+        assert mine
+        if store.name != ":memory:":
+            with store.exclusive(0.0) as second:
+                assert not second
+        with store.embedding(0.0) as embeds:
+            assert embeds, "vectors have a lock of their own, or none"
+    with store.exclusive(0.0) as again:
+        assert again
+
+
+def test_text_is_found_as_it_stands_and_documents_by_their_rarest_word(store: Store) -> None:
+    put(store, "memory/a.md", "the lamp of the hall")
+    put(store, "memory/b.md", "the lamp and the zeppelin")
+    assert store.says("lamp of the")
+    assert not store.says("LAMP of")
+    assert store.paths_with(["lamp", "zeppelin"]) == {"memory/b.md"}
+    assert store.paths_with(["nowhere"]) == set()
+
+
+def test_scrubbing_leaves_no_vector_of_text_that_is_gone(store: Store) -> None:
+    kept, gone = put(store, "memory/a.md", "kept")[0], put(store, "memory/b.md", "gone")[0]
+    vectors = {c.content_hash: np.full(4, 0.5, dtype=np.float32) for c in (kept, gone)}
+    store.put_vectors(MODEL, vectors)
+    store.drop(["memory/b.md"])
+    assert store.scrub()[0] == 1
+    assert set(store.vectors_of(MODEL, list(vectors))) == {kept.content_hash}
+
+
+def test_a_store_that_takes_writes_is_behind_nobody(store: Store) -> None:
+    assert store.lag_s() is None
+    assert not store.read_only

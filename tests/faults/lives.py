@@ -31,6 +31,7 @@ from recollect.store.sqlite import SqliteStore
 from recollect.surfaces.doctor import _altered
 from recollect.sync.consolidate import consolidate
 from recollect.types import Filters
+from tests.conftest import sqlite_of
 from tests.faults.test_kill_index import content
 
 NOTES = 40
@@ -59,6 +60,9 @@ def letters(number: int) -> str:
 def older(file: Path, *, version: int = 1) -> None:
     """Turns an index into one of an older schema that holds the same."""
     new = file.with_suffix(".new")
+    store = SqliteStore(file)
+    terms = store.chunk_terms([r[0] for r in store._all("SELECT row FROM chunks")])
+    store.close()
     db = apsw.Connection(str(new))
     db.execute("PRAGMA page_size = 8192")
     for script in MIGRATIONS[:version]:
@@ -68,8 +72,12 @@ def older(file: Path, *, version: int = 1) -> None:
     for table in ("documents", "chunks", "models", "vectors"):
         columns = ", ".join(r[0] for r in db.execute(f"SELECT name FROM main.pragma_table_info('{table}')")
                             if not (table == "vectors" and r[0] == "row"))  # fmt: skip
-        db.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM now.{table}")
-    db.execute("INSERT INTO main.terms (rowid, head, body, exact) SELECT rowid, head, body, exact FROM now.terms")
+        known = columns.replace(" length", " 1")  # of a chunk; nobody keeps it now
+        db.execute(f"INSERT INTO main.{table} ({columns}) SELECT {known} FROM now.{table}")
+    db.executemany(
+        "INSERT INTO main.terms (rowid, head, body, exact) VALUES (?, ?, ?, ?)",
+        [(row, fields.head, fields.body, fields.exact) for row, fields in terms.items()],
+    )
     db.close()
     for end in ("", "-wal", "-shm"):
         Path(f"{file}{end}").unlink(missing_ok=True)
@@ -81,7 +89,7 @@ def faults(root: Path, *, model: str = "none") -> list[str]:
     with Memory.open(root, embed__model=model) as memory:
         found = [n.code for n in memory.notices if n.code.startswith("index_")]
         with memory.store.writing():
-            found += [r[0] for r in memory.store._db.execute("PRAGMA integrity_check") if r[0] != "ok"]
+            found += [r[0] for r in sqlite_of(memory)._db.execute("PRAGMA integrity_check") if r[0] != "ok"]
         return [*found, *memory.store.audit(), *_altered(memory.store)]
 
 

@@ -22,6 +22,7 @@ from recollect.store import sqlite as sqlite_
 from recollect.store.sqlite import SqliteStore
 from recollect.surfaces.commands import run
 from recollect.types import Found
+from tests.conftest import sqlite_of
 from tests.faults.lives import make_notes
 
 NOW = dt.datetime(2026, 11, 15, 12)  # noqa: DTZ001 - a day of this place
@@ -55,7 +56,7 @@ class Sample:
             self.answers, notices = ask(memory)
             assert notices == set()
             self.keywords = [shown(memory.search(q, now=NOW, profile="lexical")) for q in QUESTIONS]
-            self.pages = self._pages(memory.store)
+            self.pages = self._pages(sqlite_of(memory))
         self.bytes = self.file.read_bytes()
 
     def open(self) -> Memory:
@@ -122,7 +123,16 @@ def flip_pages(sample: Sample, each: int, part: int = 0, parts: int = 1) -> dict
 @pytest.mark.parametrize("part", range(4))
 def test_flipped_bytes_on_pages_of_every_class(sample: Sample, part: int) -> None:
     kinds = " ".join(sample.pages)
-    for wanted in ("header", "schema", "chunks leaf", "chunks internal", "terms_data leaf", "vectors", "freelist"):
+    for wanted in (
+        "header",
+        "schema",
+        "chunks leaf",
+        "chunks internal",
+        "fields leaf",
+        "words leaf",
+        "vectors",
+        "freelist",
+    ):
         assert wanted in kinds, kinds
     assert sample.pages["freelist"], "there are free pages"
     told = flip_pages(sample, 1, part, 4)
@@ -238,15 +248,15 @@ def test_two_memories_on_a_damaged_file_make_one_new_index(sample: Sample) -> No
     sample.restore()
     with sample.open() as one, sample.open() as other:
         ask(one), ask(other)
-        one.store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        sqlite_of(one)._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         with sample.file.open("r+b") as file:
             file.seek(PAGE)
             file.write(os.urandom(len(sample.bytes) - PAGE))
         for memory in (one, other):
-            for thread in list(memory.store._readers):
+            for thread in list(sqlite_of(memory)._readers):
                 thread.execute("PRAGMA shrink_memory")
         for memory in (one, other, one, other):
-            memory.store._local = threading.local()  # as a new thread would read
+            sqlite_of(memory)._local = threading.local()  # as a new thread would read
             assert ask(memory)[0] == sample.answers
         assert len(list(sample.file.parent.glob("index.damaged-*.sqlite"))) == 1, "the second found it mended"
 
@@ -289,7 +299,7 @@ def test_on_a_network_file_system_there_is_no_wal(sample: Sample, monkeypatch: p
     monkeypatch.setattr(sqlite_, "on_network", lambda _path: True)
     with sample.open() as memory:
         assert ask(memory) == (sample.answers, set())
-        assert memory.store._db.execute("PRAGMA journal_mode").fetchall() == [("delete",)]
+        assert sqlite_of(memory)._db.execute("PRAGMA journal_mode").fetchall() == [("delete",)]
         assert not Path(f"{sample.file}-wal").exists()
         (sample.root / "memory/net.md").write_text("The quokka lives on Rottnest.\n")
         assert memory.search("quokka Rottnest").hits[0].chunk.path == "memory/net.md"

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from recollect.store.sqlite import SqliteStore
+
 NOTES = 300
 Content = dict[str, list[tuple[Any, ...]]]
 Whole = tuple[Content, float]
@@ -45,15 +47,18 @@ def content(file: Path) -> Content:
     assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     tables = {
         "documents": "SELECT path, source, size, mtime_ns, digest, name, title, date, evergreen FROM documents",
-        "chunks": "SELECT d.path, c.id, c.start_line, c.end_line, c.heading, c.text, c.content_hash, c.length"
+        "chunks": "SELECT d.path, c.id, c.start_line, c.end_line, c.heading, c.text, c.content_hash"
         " FROM chunks c JOIN documents d ON d.id = c.document",
-        "terms": "SELECT c.id, t.head, t.body, t.exact FROM terms t JOIN chunks c ON c.row = t.rowid",
         "vectors": "SELECT m.name, v.content_hash, v.vector FROM vectors v JOIN models m ON m.id = v.model",
-        "vocabulary": "SELECT term, doc, cnt FROM vocabulary",
     }
     found = {name: sorted(db.execute(sql).fetchall(), key=repr) for name, sql in tables.items()}
-    assert db.execute("SELECT count(*) FROM terms").fetchone() == (len(found["chunks"]),), "no term without its chunk"
+    assert db.execute("SELECT count(*) FROM fields").fetchone() == (len(found["chunks"]),), "no term without its chunk"
     db.close()
+    store = SqliteStore(file, read_only=True)
+    terms = store.chunk_terms([r[0] for r in store._all("SELECT row FROM chunks")])
+    found["terms"] = sorted(((c.id, terms[row]) for row, c in store.chunks(list(terms)).items()), key=repr)
+    found["audit"] = [(fault,) for fault in store.audit()]
+    store.close()
     return found
 
 

@@ -9,22 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.ports import FieldTerms, Sought
-from recollect.search.evidence import (
-    HEAD_WEIGHT,
-    K1,
-    MAX_TERMS,
-    NEAR_WINDOW,
-    Ask,
-    B,
-    _places,
-    ask,
-    densest,
-    idf,
-    measure,
-    min_gap,
-)
+from recollect.search.evidence import MAX_TERMS, NEAR_WINDOW, Ask, ask, densest, measure, min_gap
 from recollect.store.sqlite import SqliteStore
-from recollect.text.words import index_terms
+from recollect.text.bm25 import HEAD_WEIGHT, K1, B, idf
 from recollect.types import Chunk, Filters
 from tests.search.made import chunk, store_of
 
@@ -241,16 +228,3 @@ def test_the_densest_stretch_is_the_best_of_all_stretches(body: list[str], stret
     found_at = [(i, term) for i, term in enumerate(body) if term in weights]
     every = [sum(weights.get(t, 0.0) for t in set(body[i : i + stretch])) for i in range(len(body))]
     assert densest(found_at, weights, stretch=stretch) == pytest.approx(max(every, default=0.0))
-
-
-@given(
-    st.text(max_size=200), st.lists(st.sampled_from(["a", "b", "ab", "port", "8080", "東", "東京", "é"]), max_size=30)
-)
-def test_places_are_those_of_the_split_words(text: str, more: list[str]) -> None:
-    bodies = [" ".join([index_terms(text)[0], *more, index_terms(text)[0]]), "", " ".join(more), "other words"]
-    wanted = dict.fromkeys([*bodies[0].split()[::2], "port", "absent"])
-    places, lengths = _places(bodies, wanted)
-    for body, found, length in zip(bodies, places, lengths, strict=True):
-        words = body.split()
-        assert found == {w: [i for i, word in enumerate(words) if word == w] for w in wanted if w in words}
-        assert length == len(words)

@@ -178,7 +178,7 @@ def test_a_link_is_a_line_of_a_file_that_outlives_the_index(memory: Memory, writ
     lines = (memory.root / "links.jsonl").read_text().splitlines()
     assert len(lines) == 2
     assert json.loads(lines[0])["from"] == "memory/a.md#head"
-    index = Path(memory.store.path)
+    index = Path(memory.store.name)
     memory.close()
     for file in index.parent.glob("index.*"):
         file.unlink()

@@ -1,4 +1,4 @@
-"""The lexical leg against BM25 written out by hand: k1 1.2, b 0.75, FTS5's idf, our column weights."""
+"""The lexical leg against BM25 written out by hand: k1 1.2, b 0.75, an idf that is never negative, weighted fields."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recollect.ports import Sought
-from recollect.store.sqlite import BODY_WEIGHT, EXACT_WEIGHT, HEAD_WEIGHT, SqliteStore
+from recollect.store.sqlite import SqliteStore
 from recollect.types import Chunk, Document, Facts, Filters
 
 K1, B = 1.2, 0.75
@@ -31,19 +31,19 @@ def store() -> SqliteStore:
 
 
 def by_hand(store: SqliteStore, terms: list[str]) -> dict[str, float]:
-    """BM25 over three weighted columns: one length for the row, weighted frequencies, idf over rows."""
+    """BM25 of words in head or body: the body's length, the body's count and 1.5 for the head, idf over rows."""
     fields = {path: store.chunk_terms([row])[row] for path, row in rows_of(store).items()}
-    columns = {p: ((HEAD_WEIGHT, f.head), (BODY_WEIGHT, f.body), (EXACT_WEIGHT, f.exact)) for p, f in fields.items()}
-    lengths = {p: sum(len(text.split()) for _, text in parts) for p, parts in columns.items()}
-    mean = sum(lengths.values()) / len(lengths)
+    heads = {p: set(f.head.split()) for p, f in fields.items()}
+    bodies = {p: f.body.split() for p, f in fields.items()}
+    mean = sum(len(body) for body in bodies.values()) / len(bodies)
     scores: dict[str, float] = {}
     for term in terms:
-        frequency = {p: sum(w * text.split().count(term) for w, text in parts) for p, parts in columns.items()}
+        frequency = {p: bodies[p].count(term) + (1.5 if term in heads[p] else 0.0) for p in fields}
         hits = [p for p, f in frequency.items() if f]
-        idf = max(1e-6, math.log((len(columns) - len(hits) + 0.5) / (len(hits) + 0.5)))
+        idf = math.log(1 + (len(fields) - len(hits) + 0.5) / (len(hits) + 0.5))
         for path in hits:
             tf = frequency[path]
-            norm = tf + K1 * (1 - B + B * lengths[path] / mean)
+            norm = tf + K1 * (1 - B + B * len(bodies[path]) / mean)
             scores[path] = scores.get(path, 0.0) + idf * tf * (K1 + 1) / norm
     return scores
 

@@ -11,6 +11,7 @@ from recollect.store.schema import APPLICATION_ID, MIGRATIONS
 from recollect.store.sqlite import SqliteStore
 from recollect.sync.consolidate import consolidate
 from recollect.types import Filters
+from tests.conftest import sqlite_of
 
 EDGES = next(n for n, script in enumerate(MIGRATIONS, start=1) if "CREATE TABLE edges" in script)
 
@@ -47,12 +48,12 @@ def test_notes_indexed_before_there_were_edges_are_read_again(tmp_path: Path) ->
     (tmp_path / "memory/a.md").write_text("[[b]]")
     with Memory.open(tmp_path, embed__model="none") as memory:
         memory.sync()
-        index = Path(memory.store.path)
+        index = Path(memory.store.name)
         analysis = memory.store.get_meta("analysis")
         columns = (
             "id, path, source, size, mtime_ns, synced_ns, digest, name, title, date, evergreen, importance, pinned"
         )
-        (known,) = memory.store._all(f"SELECT {columns}, supersedes FROM documents")
+        (known,) = sqlite_of(memory)._all(f"SELECT {columns}, supersedes FROM documents")
     index.unlink()
     db = apsw.Connection(str(index))
     for script in MIGRATIONS[: EDGES - 1]:

@@ -86,15 +86,14 @@ def test_readers_and_the_writer_go_together_through_a_wal_with_a_busy_timeout(fi
     store.close()
 
 
-def test_the_stock_sqlite3_module_reads_chunks_and_searches_terms(file: Path) -> None:
+def test_the_stock_sqlite3_module_reads_chunks_and_words(file: Path) -> None:
     store = SqliteStore(file)
     fill(store, 3)
     store.close()
     db = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
     assert db.execute("SELECT count(*) FROM chunks").fetchone() == (3,)
-    assert db.execute(
-        "SELECT c.text FROM terms JOIN chunks c ON c.row = terms.rowid WHERE terms MATCH 'appl AND 2'"
-    ).fetchall() == [("apple 2",)]
+    assert {word for (word,) in db.execute("SELECT word FROM words")} >= {"appl", "2"}
+    assert db.execute("SELECT count(*) FROM fields").fetchone() == (3,)
     db.close()
 
 
@@ -133,7 +132,7 @@ def test_a_missing_table_is_damage_but_a_bad_question_is_not(file: Path) -> None
     store = SqliteStore(file)
     fill(store)
     with pytest.raises(StoreError, match="did not understand") as caught:
-        store._all("SELECT rowid FROM terms WHERE terms MATCH ?", ('"unterminated',))
+        store._all("SELECT row FROM fields WHERE ((")
     assert not isinstance(caught.value, StoreDamagedError)
     store._db.execute("DROP TABLE documents")
     with pytest.raises(StoreDamagedError, match="lacks a part"):
@@ -412,6 +411,7 @@ def test_a_flipped_bit_on_any_page_is_damage(file: Path) -> None:
 
 def test_an_index_of_before_there_were_checksums_gets_them(file: Path) -> None:
     db = apsw.Connection(str(file))
+    module._migrating(db)
     for script in MIGRATIONS[:-1]:
         db.execute(script).fetchall()
     db.execute(f"PRAGMA user_version = {len(MIGRATIONS) - 1}; PRAGMA application_id = {APPLICATION_ID}").fetchall()

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from recollect.errors import StoreError
-from recollect.store.tombstones import Tombstones
+from recollect.store.sqlite import SqliteStore
+from recollect.store.tombstones import StoredTombstones, Tombstones, tombstones_of
 from recollect.text.forgotten import tombstones
 
 FORGOTTEN = "The vault code of the Lisbon office is seven four nine."
@@ -43,3 +44,24 @@ def test_a_broken_file_is_an_error_and_not_an_empty_list(tmp_path: Path) -> None
     assert caught.value.hint
     with pytest.raises(StoreError, match="cannot be written"):
         Tombstones(tmp_path / "missing" / "forgotten.jsonl").add(tombstones(FORGOTTEN, "a"))
+
+
+def test_in_a_store_they_are_seen_by_all_who_share_it_and_none_loses_anothers(tmp_path: Path) -> None:
+    stores = [SqliteStore(tmp_path / "shared.sqlite") for _ in range(2)]
+    one, two = (StoredTombstones(store) for store in stores)
+    one.add(tombstones(FORGOTTEN, "a"))
+    two.add(tombstones(OTHER, "a", receipt="r2"))
+    assert one.load().has(FORGOTTEN, "b")
+    assert one.load().has(OTHER, "b")
+    assert one.load().signature == two.load().signature
+    assert one.lift(lambda stone: stone.receipt == "r2") == 1
+    assert not two.load().has(OTHER, "b")
+    for store in stores:
+        store.close()
+
+
+def test_a_file_has_them_beside_it_and_a_store_without_one_inside(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "index.sqlite")
+    assert tombstones_of(store).path == tmp_path / "forgotten.jsonl"
+    assert isinstance(tombstones_of(SqliteStore(None)), StoredTombstones)
+    store.close()

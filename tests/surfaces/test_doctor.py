@@ -118,13 +118,13 @@ def test_an_index_of_a_newer_version(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("DELETE FROM terms WHERE rowid = 1", "1 passages have no keywords"),
-        ("INSERT INTO terms (rowid, head, body, exact) VALUES (99, 'a', 'b', 'c')", "1 keyword rows have no passage"),
+        ("DELETE FROM fields WHERE row = 1", "1 passages have no keywords"),
+        ("INSERT INTO fields VALUES (99, x'01', x'01', x'01')", "1 keyword rows have no passage"),
         ("UPDATE vectors SET model = 99", "vectors belong to no model"),
         ("UPDATE vectors SET vector = x'00'", "broken vectors"),
         ("UPDATE chunks SET text = 'forged' WHERE row = 1", "a passage of MEMORY.md is damaged"),
         ("UPDATE chunks SET document = 99", "passages belong to no file"),
-        ("UPDATE terms SET body = 'forged' WHERE rowid = 1", "keywords of MEMORY.md are not those of its text"),
+        ("UPDATE fields SET body = x'01' WHERE row = 1", "keywords of MEMORY.md are not those of its text"),
         ("DELETE FROM copies WHERE row = 1", "never compared with others"),
         ("INSERT INTO conflicts VALUES (x'01', x'02')", "1 contradictions are of no passage"),
         ("INSERT INTO traits VALUES (1, 1, x'01')", "1 traits are of no passage"),

@@ -19,7 +19,7 @@ from recollect.sync.consolidate import NEIGHBOURS, Consolidated, consolidate, re
 from recollect.sync.engine import Engine
 from recollect.text.alike import judge
 from recollect.types import Chunk, Document, Facts, Filters, Relations
-from tests.conftest import CountingEmbedder, Write
+from tests.conftest import CountingEmbedder, Write, sqlite_of
 from tests.search.made import chunk as made
 
 ALL = Filters()
@@ -295,10 +295,10 @@ def test_near_copies_join_when_the_vector_comes_and_chains_hide_nothing(root: Pa
 
     with Memory.open(root, env={}, embed__model="none") as memory:
         memory.sync()
-        assert related(memory.store, "memory/2026-03-01.md") == Relations()
+        assert related(sqlite_of(memory), "memory/2026-03-01.md") == Relations()
     with Memory.open(root, env={}, embedder=Sure()) as memory:
         memory.sync()
-        store = memory.store
+        store = sqlite_of(memory)
         assert related(store, "memory/2026-03-01.md").superseded_by == first(store, "memory/2026-03-02.md")
         write(
             "memory/2026-03-03.md",
@@ -442,7 +442,7 @@ def test_two_processes_that_judge_at_once_do_not_trip_over_each_other(root: Path
         write(f"memory/n{n}.md", f"The lamp {n} hangs in hall {n}.\n")
     with Memory.open(root, embed__model="none", consolidate=False) as memory:
         memory.sync()
-        other = SqliteStore(Path(memory.store.path))
+        other = SqliteStore(Path(memory.store.name))
         waiting = memory.store.unjudged
         calls: list[int] = []
 

@@ -14,7 +14,7 @@ from recollect.store.lock import locked
 from recollect.sync.engine import Engine
 from recollect.text.words import index_terms
 from recollect.types import Document
-from tests.conftest import CountingEmbedder, Write
+from tests.conftest import CountingEmbedder, Write, sqlite_of
 
 NOW = dt.datetime(2026, 2, 10, 14, 5)  # noqa: DTZ001 - the day of this place
 FORGOTTEN = "The quixotic vault code of the Lisbon office is xylophone seven four nine."
@@ -234,7 +234,7 @@ def test_what_is_not_there_is_an_error_and_no_words_are_nothing(filled: Memory, 
 
 
 def test_a_reader_that_holds_the_wal_is_named(filled: Memory, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    filled.store._db.set_busy_timeout(1)
+    sqlite_of(filled)._db.set_busy_timeout(1)
     other = apsw.Connection(str(root / ".recollect/index.sqlite"))
     reading = other.execute("SELECT * FROM chunks")
     reading.fetchone()  # a read transaction that stays open
@@ -249,9 +249,8 @@ def test_a_reader_that_holds_the_wal_is_named(filled: Memory, root: Path, monkey
 
 
 def test_it_waits_for_nobody_who_is_indexing_for_long(filled: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    lock = filled._lock_path()
-    monkeypatch.setattr("recollect.memory.locked", lambda path, *, wait_s: locked(path, wait_s=0.0))
-    with locked(lock, wait_s=0.0), pytest.raises(StoreError, match="indexing"):
+    monkeypatch.setattr("recollect.store.sqlite.locked", lambda path, *, wait_s: locked(path, wait_s=0.0))
+    with filled.store.exclusive(0.0), pytest.raises(StoreError, match="indexing"):
         filled.forget(query="quixotic", yes=True, now=NOW)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 
-import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.store.schema import MIGRATIONS
+from recollect.ports import FieldTerms
+from recollect.store.sqlite import SqliteStore
 from recollect.text import words
 from recollect.text.words import (
     STOP_WORDS,
@@ -25,6 +25,7 @@ from recollect.text.words import (
     query_terms,
     term_set,
 )
+from recollect.types import Chunk, Document, Facts
 
 JAPANESE = "東京都庁の展望台は夜景が綺麗です"
 
@@ -37,26 +38,15 @@ def exact(text: str) -> list[str]:
     return index_terms(text)[1].split()
 
 
-def table(*texts: str) -> apsw.Connection:
-    """A real FTS5 table of the store's schema that holds the terms of some texts."""
-    db = apsw.Connection(":memory:")
-    for statement in MIGRATIONS:
-        db.execute(statement)
-    for text in texts:
-        db.execute("INSERT INTO terms (head, body, exact) VALUES ('', ?, ?)", index_terms(text))
-    return db
-
-
-def phrase(asked: Terms) -> str:
-    """The strictest query that a run of an unspaced script makes: its character or all its bigrams in a row."""
+def found_by(asked: Terms, text: str) -> bool:
+    """Whether a text has the strictest form of what a run of an unspaced script asks for: its character at the
+    beginning of a term, or all its bigrams in a row.
+    """
+    there = terms(text)
     if asked.prefixes:
-        return f'body : "{asked.prefixes[0]}"*'
+        return any(term.startswith(asked.prefixes[0]) for term in there)
     grams = [w for w in asked.words if len(w) == 2]
-    return f'body : "{" ".join(grams)}"'
-
-
-def matches(db: apsw.Connection, match: str) -> bool:
-    return bool(db.execute("SELECT 1 FROM terms WHERE terms MATCH ?", (match,)).fetchall())
+    return any(there[i : i + len(grams)] == grams for i in range(len(there)))
 
 
 @pytest.mark.parametrize(
@@ -143,17 +133,15 @@ def test_emoji_and_punctuation_have_none() -> None:
 
 @pytest.mark.parametrize("run", [JAPANESE, "我们上周讨论了备份脚本的问题", "ภาษาไทยเขียนติดกัน", "안녕하세요반갑습니다"])
 def test_every_substring_of_an_unspaced_run_finds_it(run: str) -> None:
-    db = table(f"before {run} after")
     for start in range(len(run)):
         for end in range(start + 1, len(run) + 1):
-            assert matches(db, phrase(query_terms(run[start:end]))), run[start:end]
+            assert found_by(query_terms(run[start:end]), f"before {run} after"), run[start:end]
 
 
 def test_a_run_is_not_found_by_characters_in_another_order() -> None:
-    db = table(JAPANESE)
-    assert not matches(db, phrase(query_terms("京東")))
-    assert not matches(db, phrase(query_terms("東京の")))
-    assert not matches(db, phrase(query_terms("海")))
+    assert not found_by(query_terms("京東"), JAPANESE)
+    assert not found_by(query_terms("東京の"), JAPANESE)
+    assert not found_by(query_terms("海"), JAPANESE)
 
 
 @given(st.text(alphabet=st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), min_size=1, max_size=12), st.data())
@@ -161,12 +149,12 @@ def test_a_run_is_not_found_by_characters_in_another_order() -> None:
 def test_any_part_of_any_han_run_finds_it(run: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(run) - 1))
     end = data.draw(st.integers(start + 1, len(run)))
-    assert matches(table(run), phrase(query_terms(run[start:end])))
+    assert found_by(query_terms(run[start:end]), run)
 
 
 @given(st.text(max_size=200))
 @settings(max_examples=300, deadline=None)
-def test_any_text_makes_terms_that_fts5_takes_as_they_are(text: str) -> None:
+def test_any_text_makes_terms_that_the_index_takes_as_they_are(text: str) -> None:
     stems, forms = index_terms(clean(text))
     asked = query_terms(text)
     wanted = {*stems.split(), *forms.split()}
@@ -174,8 +162,11 @@ def test_any_text_makes_terms_that_fts5_takes_as_they_are(text: str) -> None:
         assert term
         assert '"' not in term
         assert not any(c.isspace() for c in term)
-    rows = table(clean(text)).execute("SELECT term FROM vocabulary").fetchall()
-    assert {row[0] for row in rows} == wanted
+    store = SqliteStore(None)
+    store.put(Document("", "memory", 1, 1, ""), "", Facts(), [Chunk("id", "", "memory", 1, 1, (), clean(text), "")])
+    assert {word for (word,) in store._all("SELECT word FROM words")} == wanted
+    assert store.chunk_terms([1]) == {1: FieldTerms("", stems, forms)}
+    store.close()
 
 
 @given(st.text(max_size=200))

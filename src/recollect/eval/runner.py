@@ -13,8 +13,9 @@ from pathlib import Path
 from recollect.eval import metrics
 from recollect.eval.sets import EvalSet, Question, Span, TextSource
 from recollect.memory import Memory
-from recollect.ports import Embedder
+from recollect.ports import Embedder, Shared, Store
 from recollect.settings import Settings
+from recollect.store.place import open_database
 from recollect.store.sqlite import SqliteStore
 from recollect.sync.consolidate import consolidate
 from recollect.sync.engine import Engine
@@ -76,14 +77,17 @@ class Run:
 def memories(
     eval_set: EvalSet, embedder: Embedder | None, own: Memory | None, progress: Callable[[str, int, int], None]
 ) -> Iterator[tuple[str, Memory]]:
-    """A memory for each workspace of a set: made in memory from its corpus, or the user's own."""
+    """A memory for each workspace of a set: made in memory from its corpus, or the user's own.
+
+    Where the user's own index is in a database, so are they, in workspaces that are emptied afterwards.
+    """
     if not eval_set.corpora:
         if own is None:
             raise ValueError("a set without a corpus needs a workspace")
         yield "", own
         return
     for number, (name, texts) in enumerate(sorted(eval_set.corpora.items()), start=1):
-        store = SqliteStore(None)
+        store = _store(own, f"eval {eval_set.name} {name}")
         engine = Engine([TextSource(texts)], store)
         engine.sync()
         if embedder is not None:
@@ -93,6 +97,18 @@ def memories(
         progress(eval_set.name, number, len(eval_set.corpora))
         with Memory(Path(), own.settings if own else Settings(), store, (), embedder=embedder) as memory:
             yield name, memory
+            if isinstance(store, Shared):
+                store.drop(list(store.documents()))
+                store.prune(())
+
+
+def _store(own: Memory | None, name: str) -> Store:
+    place = own.settings.index if own else None
+    if place is None or not place.url:
+        return SqliteStore(None)
+    store = open_database(place.url, workspace=name, agent=place.agent, timeout_s=place.timeout_s)
+    store.drop(list(store.documents()))  # of a run that was stopped
+    return store
 
 
 def evaluate(

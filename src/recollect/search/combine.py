@@ -142,11 +142,12 @@ def parts(
         if question["reached"] > 0
         else 0.0
     )
-    return (
-        weights[0] * text,
-        (weights[1] * (1.0 - foreign) + OTHER["foreign"] * foreign) * cosine,
-        sum(OTHER[name] * get(name, 0.0) * (question["trust"] if name in _WORDS else 1.0) for name in REST),
-    )
+    trust = question["trust"]
+    rest = 0.0
+    for name in REST:
+        if value := get(name, 0.0):
+            rest += OTHER[name] * value * (trust if name in _WORDS else 1.0)
+    return weights[0] * text, (weights[1] * (1.0 - foreign) + OTHER["foreign"] * foreign) * cosine, rest
 
 
 def total(candidate: Candidate, question: Mapping[str, float], weights: tuple[float, float]) -> float:
@@ -217,4 +218,4 @@ def confidence(candidate: Candidate, question: Mapping[str, float], reached: flo
     """How likely a passage is relevant at all; where there is no vector, by a table of its own."""
     table = CONFIDENCE if "cosine" in candidate.signals else CONFIDENCE_WORDS
     found = confidence_features(candidate, question, reached, best)
-    return sigmoid(sum(weight * found[name] for name, weight in table.items()))
+    return sigmoid(sum([weight * found[name] for name, weight in table.items()]))

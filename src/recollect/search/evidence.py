@@ -8,17 +8,14 @@ holds, `head` how much of it the headings and the file name hold.
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from recollect.ports import FieldTerms, Sought, TermCounts
+from recollect.ports import FieldTerms, Placed, Placing, Sought, Store, TermCounts
+from recollect.text.bm25 import HEAD_WEIGHT, K1, B, idf
 from recollect.text.words import Terms, query_terms
 
-K1, B = 1.2, 0.75
-HEAD_WEIGHT = 1.5
 NEAR_WINDOW = 8
 STRETCH = 12
 MAX_TERMS = 64
@@ -48,14 +45,15 @@ class Ask:
         )
 
     @property
+    def looked_for(self) -> Sought:
+        """All of the question's terms, however common: what a passage is measured by."""
+        prefixes = self.terms.prefixes
+        return Sought(tuple(w for w in self.weights if w not in prefixes), prefixes=prefixes, exact=self.terms.exact)
+
+    @property
     def sought_whole(self) -> Sought:
         """As an old release asked: every word of the question, however common, must be there."""
         return Sought((*self.terms.words, *self.terms.stop), prefixes=tuple(self.terms.prefixes), every=True)
-
-
-def idf(chunks: int, found_in: int) -> float:
-    """Robertson's inverse document frequency, never negative."""
-    return math.log(1.0 + (chunks - found_in + 0.5) / (found_in + 0.5))
 
 
 def ask(text: str, counts_of: object, *, terms: Terms | None = None) -> Ask:
@@ -82,30 +80,42 @@ def ask(text: str, counts_of: object, *, terms: Terms | None = None) -> Ask:
 
 def measure(ask: Ask, fields: FieldTerms) -> dict[str, float]:
     """The lexical signals of one passage."""
-    return measures(ask, {0: fields})[0]
+    return measured(ask, placed(fields, ask.looked_for))
 
 
-def measures(ask: Ask, fields: Mapping[int, FieldTerms]) -> dict[int, dict[str, float]]:
+def placed(fields: FieldTerms, sought: Sought) -> Placed:
+    """Where what is sought stands among the terms of a chunk."""
+    body, names = fields.body.split(), fields.head.split()
+    places: dict[str, list[int]] = {}
+    words = set(sought.words)
+    for i, term in enumerate(body):
+        if term in words:
+            places.setdefault(term, []).append(i)
+    head = words.intersection(names)
+    for prefix in sought.prefixes:
+        if found := [i for i, term in enumerate(body) if term.startswith(prefix)]:
+            places[prefix] = found
+        if any(term.startswith(prefix) for term in names):
+            head.add(prefix)
+    return Placed(len(body), places, head, set(fields.exact.split()).intersection(sought.exact))
+
+
+def measures(ask: Ask, store: Store, rows: Sequence[int]) -> dict[int, dict[str, float]]:
     """The lexical signals of many passages, by their rows."""
-    places, lengths = _places([f.body for f in fields.values()], ask.weights)
-    return {
-        row: _measured(ask, one, where, length)
-        for (row, one), where, length in zip(fields.items(), places, lengths, strict=True)
-    }
+    sought = ask.looked_for
+    if isinstance(store, Placing):
+        found = store.term_places(rows, sought)
+    else:
+        found = {row: placed(fields, sought) for row, fields in store.chunk_terms(rows).items()}
+    return {row: measured(ask, one) for row, one in found.items()}
 
 
-def _measured(ask: Ask, fields: FieldTerms, places: dict[str, list[int]], length: int) -> dict[str, float]:
-    weights = ask.weights
-    found_at = sorted((i, term) for term, found in places.items() for i in found)
-    for char in ask.terms.prefixes:
-        if found := [i for i, term in enumerate(fields.body.split()) if term.startswith(char)]:
-            places[char] = found
-    names = fields.head.split()
-    head = weights.keys() & names
-    head |= {char for char in ask.terms.prefixes if any(term.startswith(char) for term in names)}
+def measured(ask: Ask, found: Placed) -> dict[str, float]:
+    """The lexical signals of a passage, from where the question's terms stand in it."""
+    places, head, weights = found.body, found.head, ask.weights
     if not places and not head:
         return {"text": 0.0, "bm25": 0.0, "cover": 0.0, "near": 0.0, "window": 0.0, "head": 0.0, "exact": 0.0}
-    norm = K1 * (1 - B + B * length / (ask.mean_length or 1.0))
+    norm = K1 * (1 - B + B * found.length / (ask.mean_length or 1.0))
     bm25 = cover = in_head = 0.0
     for term, weight in weights.items():
         tf = len(places.get(term, ())) + (HEAD_WEIGHT if term in head else 0.0)
@@ -114,50 +124,19 @@ def _measured(ask: Ask, fields: FieldTerms, places: dict[str, list[int]], length
             cover += weight
             if term in head:
                 in_head += weight
-    exact = fields.exact.split() if ask.terms.exact else ()
+    whole = sorted((i, term) for term, at in places.items() for i in at)
     return {
         "text": bm25 / ask.reach if ask.reach else 0.0,
         "bm25": bm25,
         "cover": cover / ask.total if ask.total else 0.0,
-        "near": _near(ask, places),
-        "window": densest(found_at, weights) / ask.total if ask.total else 0.0,
+        "near": _near(ask, places) if len(places) > 1 else 0.0,
+        "window": densest(whole, weights) / ask.total if ask.total else 0.0,
         "head": in_head / ask.total if ask.total else 0.0,
-        "exact": len(set(exact).intersection(ask.terms.exact)) / len(ask.terms.exact) if exact else 0.0,
+        "exact": len(found.exact) / len(ask.terms.exact) if found.exact else 0.0,
     }
 
 
-def _places(bodies: Sequence[str], wanted: Iterable[str]) -> tuple[list[dict[str, list[int]]], list[int]]:
-    """Where each wanted term stands among the terms of each body, and how many those are.
-
-    Looked for in all bodies at once, as text: to split each into words took a third of a search.
-    """
-    whole = " \n ".join(["", *bodies, ""])
-    if "  " in whole:
-        whole = " \n ".join(["", *(" ".join(body.split()) for body in bodies), ""])
-        whole = whole.replace("  ", " ")
-    breaks: list[int] = []
-    at = whole.find("\n")
-    while at >= 0:
-        breaks.append(at)
-        at = whole.find("\n", at + 1)
-    out: list[dict[str, list[int]]] = [{} for _ in bodies]
-    for term in wanted:
-        key = f" {term} "
-        at = whole.find(key)
-        last = -1
-        while at >= 0:
-            body = bisect_right(breaks, at) - 1
-            if body != last:
-                found = out[body][term] = []
-                last, index, seen = body, 0, breaks[body] + 1
-            index += whole.count(" ", seen, at)
-            seen = at
-            found.append(index)
-            at = whole.find(key, at + len(key) - 1)
-    return out, [max(0, whole.count(" ", *ends) - 1) for ends in pairwise(breaks)]
-
-
-def _near(ask: Ask, places: dict[str, list[int]]) -> float:
+def _near(ask: Ask, places: Mapping[str, Sequence[int]]) -> float:
     """How much of the question's neighbouring pairs stand near each other, 1 for side by side and in order."""
     got = whole = 0.0
     for a, b in ask.pairs:

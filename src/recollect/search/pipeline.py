@@ -14,7 +14,7 @@ from concurrent.futures import TimeoutError as LegTimeout
 from dataclasses import dataclass, field, replace
 from operator import is_
 
-from recollect.errors import RecollectError, StoreDamagedError, StoreError
+from recollect.errors import RecollectError, StoreAwayError, StoreDamagedError, StoreError
 from recollect.ports import Asked, Embedder, Nearest, Scored, Stage, Store, Vectors
 from recollect.search.evidence import Ask, ask, measures
 from recollect.text.words import foreign_share, query_terms
@@ -87,8 +87,8 @@ def run(query: Query, profile: Profile, bench: Bench) -> Ranked:
             begun = time.perf_counter()
             try:
                 found[name] = leg()
-            except StoreDamagedError:
-                raise  # the index is made anew, which mends more than a notice
+            except (StoreDamagedError, StoreAwayError):
+                raise  # an index that is made anew, or a server that is away, is more than a notice can tell
             except StoreError as error:
                 notices.append(Notice(f"{name}_failed", f"{_WORDS[name]} search failed: {error}", error.hint))
             took[name] = time.perf_counter() - begun
@@ -188,7 +188,6 @@ def _candidates(
     store = bench.store
     rows = list(dict.fromkeys(s.row for name in found for s in found[name]))
     chunks = store.chunks(rows)
-    fields = store.chunk_terms(rows)
     cosines = store.cosines(vector.model, vector.vector, rows) if vector is not None else {}
     ranks: dict[int, dict[str, LegRank]] = {row: {} for row in rows}
     for name, scored in found.items():
@@ -197,10 +196,10 @@ def _candidates(
             ranks[one.row][name] = LegRank(rank, one.score)
     related = store.relations(list(chunks.values()), query.filters) if bench.relations else {}
     shared = query_signals(query, asked, nearest)
-    words = measures(asked, fields)
+    words = measures(asked, store, rows)
     out: list[Candidate] = []
     for row in rows:
-        if row not in chunks or row not in fields:
+        if row not in chunks or row not in words:
             continue  # dropped by another process between the legs and here
         signals = {**shared, **words[row]}
         if row in cosines:

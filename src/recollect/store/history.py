@@ -61,6 +61,15 @@ class HistoryTables:
                 ],
             )  # fmt: skip
 
+    def edges_of(self, path: str) -> list[Edge]:
+        """The edges that a document makes, as they were put."""
+        rows = self._all(
+            "SELECT e.kind, e.start_name, e.start_anchor, e.end_name, e.end_anchor FROM edges e"
+            " JOIN documents d ON d.id = e.document WHERE d.path = ? ORDER BY e.rowid",
+            (path,),
+        )
+        return [Edge(r[0], End(r[1], r[2]), End(r[3], r[4])) for r in rows]
+
     def edges_from(self, keys: Sequence[str]) -> list[Edge]:
         """Edges whose start may be meant by one of these keys (see `link_key`), in the order they were made."""
         return self._edges("start_key", keys)

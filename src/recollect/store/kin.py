@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from recollect.ports import Copy
+from recollect.ports import Copy, Judgement
 from recollect.types import Chunk, Filters, Relations
 
 if TYPE_CHECKING:
@@ -102,6 +102,23 @@ class KinTables:
                 [(*replaced, c.chunk.row) for c in copies for replaced in c.replaces],
             )
             self._db.executemany("DELETE FROM unjudged WHERE row = ?", rows)
+
+    def judgements(self, rows: Sequence[int]) -> dict[int, Judgement]:
+        """What was found out about chunks, by row; those that wait to be judged are left out."""
+        out: dict[int, Judgement] = {}
+        for part in _parts(rows):
+            marks = ",".join("?" * len(part))
+            found = self._all(
+                f"SELECT row, form, kin FROM copies WHERE row IN ({marks}) AND row NOT IN (SELECT row FROM unjudged)",
+                part,
+            )
+            against: dict[bytes, list[bytes]] = defaultdict(list)
+            forms = list({form for _, form, _ in found})
+            sql = f"SELECT one, other FROM conflicts WHERE one IN ({','.join('?' * len(forms))}) ORDER BY other"
+            for one, other in self._all(sql, forms):
+                against[one].append(other)
+            out.update((row, Judgement(form, kin, tuple(against[form]))) for row, form, kin in found)
+        return out
 
     def join(self, form: bytes, kin: bytes) -> None:
         """Moves all chunks of a form to a group."""
@@ -198,14 +215,7 @@ class KinTables:
 
     def _successors(self, chunks: Sequence[Chunk], allowed: frozenset[int] | None) -> dict[int, int]:
         """The row that says it supersedes a chunk, its part of a note or the whole note; not if each says so."""
-        names = list({name for c in chunks for name in (c.id, c.path)})
-        claims: dict[str, list[tuple[str, int]]] = defaultdict(list)
-        for part in _parts(names):
-            marks = ",".join("?" * len(part))
-            sql = f"SELECT target, part, row FROM replaced WHERE target IN ({marks}) ORDER BY row"
-            for target, piece, row in self._all(sql, part):
-                if allowed is None or row in allowed:
-                    claims[target].append((piece, row))
+        claims = self._claims_on(list({name for c in chunks for name in (c.id, c.path)}), allowed)
         if not claims:
             return {}
         known = self.chunks(list({row for found in claims.values() for _, row in found}))
@@ -222,6 +232,17 @@ class KinTables:
                     out[c.row] = row
                     break
         return out
+
+    def _claims_on(self, names: Sequence[str], allowed: frozenset[int] | None) -> dict[str, list[tuple[str, int]]]:
+        """Who says that it replaces what has one of these names: which part of it, and the row that says so."""
+        claims: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        for part in _parts(names):
+            marks = ",".join("?" * len(part))
+            sql = f"SELECT target, part, row FROM replaced WHERE target IN ({marks}) ORDER BY row"
+            for target, piece, row in self._all(sql, part):
+                if allowed is None or row in allowed:
+                    claims[target].append((piece, row))
+        return claims
 
     def _claims_of(self, rows: Sequence[int]) -> dict[int, set[str]]:
         out: dict[int, set[str]] = defaultdict(set)

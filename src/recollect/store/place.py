@@ -6,10 +6,12 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from recollect.errors import StoreDamagedError, StoreError
-from recollect.settings import Settings, data_folder
+from recollect.errors import StoreDamagedError, StoreError, UsageError
+from recollect.ports import Store
+from recollect.settings import Settings, data_folder, is_database, without_password
 from recollect.store.lock import locked
 from recollect.store.sqlite import SqliteStore
 from recollect.types import Notice
@@ -84,6 +86,49 @@ def _refuse_links(folder: Path) -> None:
             f"{found[0]} is a link, and what is written there could land anywhere",
             hint="delete it, or say where the index is with index.path in your own settings",
         )
+
+
+def open_index(root: Path, settings: Settings, env: Mapping[str, str]) -> tuple[Store, Path | None, tuple[Notice, ...]]:
+    """The store of a workspace, the place of what stands beside it where that is not its file, and what to tell."""
+    own = settings.index
+    if not own.url:
+        where, notices = index_path(root, settings, env)
+        store, more = open_store(where)
+        return store, None, (*notices, *more)
+    place, notices = index_path(root, replace(settings, index=replace(own, path="")), env)
+    name = own.workspace or str(root)
+    return open_database(own.url, workspace=name, agent=own.agent, timeout_s=own.timeout_s), place, notices
+
+
+def open_database(url: str, *, workspace: str, agent: str = "", timeout_s: float = 10.0) -> Store:
+    """A workspace of a PostgreSQL database."""
+    if not is_database(url):
+        raise UsageError(f"{without_password(url)!r} is no database of a kind that is known", hint="postgresql://…")
+    try:
+        from recollect.store.postgres import PostgresStore  # noqa: PLC0415 - an extra, and slow to load
+    except ImportError as error:
+        raise StoreError(
+            f"an index in PostgreSQL needs a package that is not installed: {error.name}",
+            hint="pip install 'recollect[postgres]'",
+        ) from error
+    store = PostgresStore(url, workspace=workspace, agent=agent, timeout_s=timeout_s)
+    store.read_only = store.lag_s() is not None
+    return store
+
+
+def open_named(place: str, *, root: Path, settings: Settings, new: bool) -> Store:
+    """A store by its file or address; without `new` a file must be there."""
+    if "://" in place:
+        own = settings.index
+        return open_database(place, workspace=own.workspace or str(root), agent=own.agent, timeout_s=own.timeout_s)
+    file = Path(place).expanduser().absolute()
+    if not new and not file.is_file():
+        raise UsageError(f"there is no index {file}", hint="name the file, such as .recollect/index.sqlite")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{file.parent} cannot be made: {error.strerror}", hint="name another place") from error
+    return SqliteStore(file)
 
 
 def open_store(path: Path) -> tuple[SqliteStore, tuple[Notice, ...]]:

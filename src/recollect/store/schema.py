@@ -187,4 +187,34 @@ MIGRATIONS = (
     CREATE TRIGGER chunk_came AFTER INSERT ON chunks BEGIN INSERT INTO moved (row) VALUES (NEW.row); END;
     CREATE TRIGGER chunk_went AFTER DELETE ON chunks BEGIN INSERT INTO moved (row) VALUES (OLD.row); END;
     """,
+    # Words by number, the words of each chunk, and postings in segments that are never changed, only replaced (pages of
+    # a segment have its number in their id). No number of a row or word is ever used twice: `rows` and `words` are the
+    # last that were given. Rows up to `sealed` are in segments; `dead` are gone but not yet out of their segment.
+    # `epoch` counts how often words were dropped.
+    """
+    CREATE TABLE words (word TEXT PRIMARY KEY, id INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE fields (row INTEGER PRIMARY KEY, head BLOB NOT NULL, body BLOB NOT NULL, exact BLOB NOT NULL);
+    CREATE TABLE dead (row INTEGER PRIMARY KEY);
+    CREATE TABLE lists (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        first INTEGER NOT NULL,
+        count INTEGER NOT NULL,
+        width INTEGER NOT NULL,
+        checksum INTEGER NOT NULL,
+        rows BLOB NOT NULL,
+        lengths BLOB NOT NULL,
+        keys BLOB NOT NULL,
+        ends BLOB NOT NULL
+    );
+    CREATE TABLE postings (id INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, page BLOB NOT NULL);
+    INSERT INTO fields SELECT rowid, numbered(head), numbered(body), numbered(exact) FROM terms ORDER BY rowid;
+    INSERT INTO words SELECT value, key + 1 FROM json_each(numbered_words()) ORDER BY 1;
+    INSERT INTO meta SELECT 'words', count(*) FROM words;
+    INSERT INTO meta VALUES ('epoch', 0);
+    INSERT INTO meta SELECT 'rows', coalesce(max(row), 0) FROM chunks;
+    INSERT INTO meta VALUES ('sealed', 0);
+    DROP TABLE vocabulary;
+    DROP TABLE terms;
+    ALTER TABLE chunks DROP COLUMN length;
+    """,
 )

@@ -8,7 +8,7 @@ fast, and their rows say where they went (`place`). Which passage has which vect
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ class VectorTables:
 
         def _all(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]: ...
         def _stamp(self, model: str) -> tuple[int, int]: ...
-        def _snapshot(self) -> AbstractContextManager[None]: ...
+        def _snapshot(self) -> AbstractContextManager[Callable[..., list[tuple[Any, ...]]]]: ...
         def writing(self) -> AbstractContextManager[None]: ...  # noqa: D102
 
     def vectors_of(self, model: str, hashes: Sequence[str]) -> dict[str, Vectors]:

@@ -1,4 +1,4 @@
-"""The index as one SQLite file: chunks, FTS5 over our own terms, vectors as BLOBs keyed by content and model."""
+"""The index as one SQLite file: chunks, postings of our own terms, vectors as BLOBs keyed by content and model."""
 
 from __future__ import annotations
 
@@ -21,24 +21,26 @@ from typing import Any
 import apsw
 
 from recollect.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
-from recollect.ports import FieldTerms, Nearest, Scored, Sought, Stored, TermCounts, Vectors
+from recollect.ports import Nearest, Scored, Stored, Vectors
 from recollect.store.history import HistoryTables
+from recollect.store.keywords import KeywordTables, terms_of
 from recollect.store.kin import KinTables
+from recollect.store.lock import locked
 from recollect.store.matrix import SMALL_DIM, Matrix, to_blob
+from recollect.store.numbers import code
 from recollect.store.pages import RESERVED_BYTES, checking_vfs
 from recollect.store.schema import APPLICATION_ID, MIGRATIONS
 from recollect.store.segments import VectorTables
-from recollect.text.words import index_terms
 from recollect.types import Chunk, Document, Facts, Filters
 
 BUSY_TIMEOUT_MS = 10_000
-HEAD_WEIGHT, BODY_WEIGHT, EXACT_WEIGHT = 1.5, 1.0, 0.25
 MOUNTS = Path("/proc/self/mounts")
 _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "9p", "afs", "fuse.sshfs", "fuse.rclone", "ceph", "glusterfs")
 _IN = 900
 _OPEN_AGAIN_S = 0.02
 _LEFT_BEHIND_S = 3600.0
 _PLAUSIBLE_VERSION = 1000
+_COUNTED = ("generation", "chunks", "place")
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name, type"
 _FILTERS = 16
 _KEPT_BYTES = f"(CASE WHEN m.dim < {SMALL_DIM} THEN 4 * m.dim ELSE m.dim END)"
@@ -63,6 +65,10 @@ def _translated(path: str) -> Iterator[None]:  # noqa: C901 - one branch for eac
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise StoreDamagedError(
             f"the index {path} is damaged: {error}", hint="recollect index --force builds it anew"
+        ) from error
+    except apsw.ConstraintError as error:  # such as a counter that stands behind what it counts
+        raise StoreDamagedError(
+            f"the index {path} contradicts itself: {error}", hint="recollect index --force builds it anew"
         ) from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise StoreBusyError(
@@ -89,7 +95,7 @@ def _translated(path: str) -> Iterator[None]:  # noqa: C901 - one branch for eac
             raise StoreDamagedError(
                 f"the index {path} lacks a part: {error}", hint="recollect index --force builds it anew"
             ) from error
-        # A question that FTS5 cannot parse is our fault, not the file's: it must not cost the index.
+        # SQL that is wrong is our fault, not the file's: it must not cost the index.
         raise StoreError(f"the index did not understand a question: {error}", hint="please report it") from error
 
 
@@ -111,21 +117,21 @@ def on_network(path: Path) -> bool:
     return kind.startswith(_NETWORK_FILE_SYSTEMS)
 
 
-class SqliteStore(VectorTables, KinTables, HistoryTables):
+class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
     """One file, one writer at a time, as many readers as there are threads and processes."""
 
     def __init__(self, path: Path | None, *, read_only: bool = False, vfs: str | None = None) -> None:
-        self.path = str(path) if path else ":memory:"
+        self.path = self.name = str(path) if path else ":memory:"
         self.read_only = read_only
         self._vfs = vfs or (checking_vfs() if path else None)
         self._file = path
         self._lock = threading.RLock()
         self._readers: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._local = threading.local()
+        super().__init__()
         self._matrices: dict[str, Matrix] = {}
         self._missing: dict[str, tuple[tuple[int, int], list[int]]] = {}
         self._passed: dict[Filters, tuple[tuple[Any, ...], Allowed]] = {}
-        self._totals: tuple[int, int, float] | None = None
         self._depth = 0
         self._changed = False
         self._moved = False
@@ -257,8 +263,10 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
             if self._db.execute(_SCHEMA).fetchall() != _expected_schema(MIGRATIONS):  # a trigger could undo the reading
                 raise StoreDamagedError(f"the index {self.path} holds what is not ours", hint="it is made anew")
             with self.writing():
-                self._db.execute("DELETE FROM meta WHERE key = 'analysis'")
-                self._db.execute("INSERT OR REPLACE INTO meta VALUES ('place', ?)", (place,))
+                if self._one("SELECT value FROM meta WHERE key = 'place'") != place:  # unless another has been faster
+                    # The time of an earlier change of the analysis would tell that notes were read since.
+                    self._db.execute("DELETE FROM meta WHERE key IN ('analysis', 'analysis_since')")
+                    self._db.execute("INSERT OR REPLACE INTO meta VALUES ('place', ?)", (place,))
 
     def _raw_version(self) -> int:
         """The version as it stands in the header of the file, if the file says that it is ours."""
@@ -271,6 +279,7 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
             return
         if self.read_only:
             raise StoreVersionError(f"the index {self.path} is of an older version", hint="run: recollect index")
+        _migrating(self._db)
         with self.writing():
             version = self._one("PRAGMA user_version")  # another process may have been faster
             if not version and self._one("SELECT count(*) FROM sqlite_master"):
@@ -281,6 +290,7 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
             if version:
                 self._code_floats()
             self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            self._tend()
         if version and self._vfs and self._one("PRAGMA checksum_verification") != "1":
             # A file from before there were checksums gets them with the first migration; if not now, with the next.
             with contextlib.suppress(apsw.BusyError, apsw.LockedError, apsw.FullError, apsw.IOError):
@@ -306,6 +316,22 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
                 with contextlib.suppress(OSError):
                     os.unlink(self.path + end)
 
+    @property
+    def file(self) -> Path | None:
+        """The file that it is; None for one in memory."""
+        return self._file
+
+    def exclusive(self, wait_s: float) -> contextlib.AbstractContextManager[bool]:
+        """Yields whether no other process indexes: a lock on a file beside the index."""
+        return locked(self._file.with_suffix(".lock") if self._file else None, wait_s=wait_s)
+
+    def embedding(self, wait_s: float) -> contextlib.AbstractContextManager[bool]:
+        """Yields whether no other process makes vectors, under a lock of its own."""
+        return locked(self._file.with_suffix(".embed.lock") if self._file else None, wait_s=wait_s)
+
+    def lag_s(self) -> None:
+        """A file is behind nothing."""
+
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """One transaction that takes the write lock at once; nested uses join it."""
@@ -318,6 +344,7 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
             self._changed = self._moved = False
             try:
                 yield
+                self._flush_words()
                 if self._changed or self._moved:
                     self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
                 if self._moved:
@@ -326,6 +353,7 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
             except BaseException:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
+                self._forget_words()
                 raise
             finally:
                 self._depth = 0
@@ -343,11 +371,11 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
         return db
 
     @contextlib.contextmanager
-    def _snapshot(self) -> Iterator[None]:
-        """Everything that this thread reads inside is of one moment; nested uses join it."""
+    def _snapshot(self) -> Iterator[Callable[..., list[tuple[Any, ...]]]]:
+        """Everything that this thread reads inside, with what is given or otherwise, is of one moment; uses nest."""
         if self._file is None or self._depth:
             with self._lock:
-                yield
+                yield self._all
             return
         with _translated(self.path):
             with self._quiet:
@@ -357,17 +385,15 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
             try:
                 db = self._reader()
                 if db.in_transaction:
-                    yield
+                    yield self._all
                     return
                 db.execute("BEGIN")
                 try:
-                    yield
+                    yield self._all
                 finally:
-                    db.execute("COMMIT")
+                    _end(db)
             finally:
-                with self._quiet:
-                    self._reading -= 1
-                    self._quiet.notify_all()
+                self._done_reading()
 
     def _all(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
         with _translated(self.path):
@@ -381,9 +407,12 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
             try:
                 return self._reader().execute(sql, values).fetchall()
             finally:
-                with self._quiet:
-                    self._reading -= 1
-                    self._quiet.notify_all()
+                self._done_reading()
+
+    def _done_reading(self) -> None:
+        with self._quiet:
+            self._reading -= 1
+            self._quiet.notify_all()
 
     def _one(self, sql: str, values: Sequence[Any] = ()) -> Any:
         with self._lock:
@@ -423,14 +452,16 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
             keys = [(c.id, json.dumps(c.heading, ensure_ascii=False), c.text) for c in chunks]
             new = set() if fresh else set(keys)
             self._drop_rows([row for key, row in old.items() if key not in new])
-            for key, chunk in zip(keys, chunks, strict=True):
-                if key in old and not fresh:
-                    self._db.execute(
-                        "UPDATE chunks SET start_line = ?, end_line = ?, time = ?, origin = ? WHERE row = ?",
-                        (chunk.start_line, chunk.end_line, _iso(chunk.time), chunk.origin, old[key]),
-                    )
-                else:
-                    self._insert(number, chunk)
+            stay = set() if fresh else old.keys() & new
+            self._db.executemany(
+                "UPDATE chunks SET start_line = ?, end_line = ?, time = ?, origin = ? WHERE row = ?",
+                [
+                    (c.start_line, c.end_line, _iso(c.time), c.origin, old[key])
+                    for key, c in zip(keys, chunks, strict=True)
+                    if key in stay
+                ],
+            )
+            self._insert(number, [c for key, c in zip(keys, chunks, strict=True) if key not in stay])
 
     def extend(
         self, document: Document, digest: str, facts: Facts, chunks: Sequence[Chunk], *, drop: Sequence[str] = (),
@@ -443,9 +474,8 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
                 marks = ",".join("?" * len(part))
                 rows = self._all(f"SELECT row FROM chunks WHERE id IN ({marks}) AND document = ?", (*part, number))
                 self._drop_rows([r[0] for r in rows])
-            for chunk in chunks:
-                self._insert(number, chunk)
             self._moved = self._moved or bool(chunks) or bool(drop)
+            self._insert(number, chunks)
 
     def _put_document(self, document: Document, digest: str, facts: Facts, tail: str) -> int:
         values = {
@@ -473,24 +503,28 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
         self._touched()
         return int(found[0][0])
 
-    def _insert(self, document: int, chunk: Chunk) -> None:
-        head, _ = index_terms(f"{' '.join(chunk.heading)} {PurePosixPath(chunk.path).stem}")
-        body, exact = index_terms(chunk.text)
-        self._db.execute(
-            "INSERT INTO chunks (id, document, start_line, end_line, heading, text, content_hash, length, time, origin)"
-            " VALUES (?,?,?,?,?,?,?,?,?,?)",
-            (
-                chunk.id, document, chunk.start_line, chunk.end_line, json.dumps(chunk.heading, ensure_ascii=False),
-                chunk.text, chunk.content_hash, body.count(" ") + 1, _iso(chunk.time), chunk.origin,
-            ),
-        )  # fmt: skip
-        row = self._db.last_insert_rowid()
-        self._db.execute("INSERT INTO terms (rowid, head, body, exact) VALUES (?,?,?,?)", (row, head, body, exact))
+    def _insert(self, document: int, chunks: Sequence[Chunk]) -> None:
+        """Adds chunks with their terms."""
+        if chunks:
+            rows = self._take_rows(len(chunks))
+            self._db.executemany(
+                "INSERT INTO chunks"
+                " (row, id, document, start_line, end_line, heading, text, content_hash, time, origin)"
+                " VALUES (?,?,?,?,?,?,?,?,?,?)",
+                [
+                    (
+                        row, c.id, document, c.start_line, c.end_line, json.dumps(c.heading, ensure_ascii=False),
+                        c.text, c.content_hash, _iso(c.time), c.origin,
+                    )
+                    for row, c in zip(rows, chunks, strict=True)
+                ],
+            )  # fmt: skip
+            self._put_terms(rows, [terms_of(c) for c in chunks])
+        self._tend()
 
     def _drop_rows(self, rows: Sequence[int]) -> None:
-        for row in rows:
-            self._db.execute("DELETE FROM terms WHERE rowid = ?", (row,))
-            self._db.execute("DELETE FROM chunks WHERE row = ?", (row,))
+        self._drop_terms(rows)
+        self._db.executemany("DELETE FROM chunks WHERE row = ?", [(row,) for row in rows])
 
     def touch(self, documents: Sequence[Document]) -> None:
         """Notes a new stat for documents whose content did not change."""
@@ -516,6 +550,7 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
                     rows = self._all("SELECT row FROM chunks WHERE document = ?", found)
                     self._drop_rows([r[0] for r in rows])
                     self._db.execute("DELETE FROM documents WHERE id = ?", found)
+            self._tend()
 
     def _allowed(self, filters: Filters) -> Allowed | None:
         """Rows that pass the filters, or None when there are none; an undated file counts by its last change."""
@@ -551,21 +586,6 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
             f"SELECT c.row FROM documents d JOIN chunks c ON c.document = d.id WHERE {' AND '.join(where)}", values
         )
         return [r[0] for r in rows]
-
-    def lexical(self, sought: Sought, limit: int, filters: Filters) -> list[Scored]:
-        """The best rows for what is sought by BM25, larger is better."""
-        match = _match(sought)
-        if not match:
-            return []
-        allowed = self._allowed(filters)
-        score = f"bm25(terms, {HEAD_WEIGHT}, {BODY_WEIGHT}, {EXACT_WEIGHT})"
-        sql = f"SELECT rowid, {score} FROM terms WHERE terms MATCH ? ORDER BY {score}, rowid"
-        if allowed is None:
-            found = [Scored(row, -value) for row, value in self._all(f"{sql} LIMIT ?", (match, limit + 1))]
-            if len(found) <= limit or found[limit - 1].score > found[limit].score:
-                return found[:limit]
-        found = [Scored(row, -value) for row, value in self._all(sql, (match,)) if allowed is None or row in allowed]
-        return self._first(found, limit)
 
     def _first(self, found: Sequence[Scored], limit: int) -> list[Scored]:
         """The first `limit`; of those that tie at the border, the ones with the smallest ids, not the oldest rows."""
@@ -644,29 +664,6 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
                 )
             )
         return out
-
-    def chunk_terms(self, rows: Sequence[int]) -> dict[int, FieldTerms]:
-        """The indexed terms of chunks by row."""
-        out: dict[int, FieldTerms] = {}
-        for part in _parts(rows):
-            marks = ",".join("?" * len(part))
-            found = self._all(f"SELECT rowid, head, body, exact FROM terms WHERE rowid IN ({marks})", part)
-            out.update((r[0], FieldTerms(r[1], r[2], r[3])) for r in found)
-        return out
-
-    def term_counts(self, terms: Iterable[str]) -> TermCounts:
-        """Chunk count, mean length and, for each term, in how many chunks it stands."""
-        generation = self.generation
-        if self._totals is None or self._totals[0] != generation:
-            count, length = self._all("SELECT count(*), avg(length) FROM chunks")[0]
-            self._totals = (generation, count, length or 0.0)
-        wanted = list(dict.fromkeys(terms))
-        found: dict[str, int] = dict.fromkeys(wanted, 0)
-        for part in _parts(wanted):
-            marks = ",".join("?" * len(part))
-            rows = self._all(f"SELECT term, doc FROM vocabulary WHERE term IN ({marks})", part)
-            found.update((term, count) for term, count in rows)
-        return TermCounts(self._totals[1], self._totals[2], found)
 
     def missing(self, model: str) -> list[int]:
         """One row for every text without a vector of this model, notes before sessions, the newest first."""
@@ -822,8 +819,6 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
         except StoreDamagedError as error:
             return [str(error)]
         for sql, sentence in (
-            ("SELECT count(*) FROM chunks WHERE row NOT IN (SELECT rowid FROM terms)", "passages have no keywords"),
-            ("SELECT count(*) FROM terms WHERE rowid NOT IN (SELECT row FROM chunks)", "keyword rows have no passage"),
             (
                 "SELECT count(*) FROM chunks WHERE document NOT IN (SELECT id FROM documents)",
                 "passages belong to no file",
@@ -850,26 +845,11 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
             if count:
                 faults.append(f"{count} {sentence}")
         faults += self._segment_faults()
-        if not self.read_only:
-            try:
-                with self.writing():
-                    self._db.execute("INSERT INTO terms (terms) VALUES ('integrity-check')")
-            except StoreDamagedError:
-                faults.append("the keyword table does not agree with itself")
+        try:
+            faults += self._audit_words()
+        except StoreDamagedError as error:
+            faults.append(str(error))
         return faults
-
-    def paths_with(self, terms: Sequence[str]) -> set[str]:
-        """Documents that have the rarest of some terms: all that could hold a text which has them."""
-        counts = {term: count for term, count in self.term_counts(terms).found_in.items() if count}
-        if not counts:
-            return set()
-        rarest = min(counts, key=lambda term: (counts[term], term))
-        rows = self._all(
-            "SELECT DISTINCT d.path FROM terms t JOIN chunks c ON c.row = t.rowid JOIN documents d ON d.id = c.document"
-            " WHERE terms MATCH ?",
-            (f'"{rarest}"',),
-        )
-        return {r[0] for r in rows}
 
     def says(self, line: str) -> bool:
         """Whether any passage holds a text as it is."""
@@ -883,12 +863,11 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
         with self._lock, _translated(self.path):
             self._db.execute("PRAGMA secure_delete = ON").fetchall()
             with self.writing():
-                self._changed = True
+                self._moved = True
                 self._db.execute("DELETE FROM vectors WHERE content_hash NOT IN (SELECT content_hash FROM chunks)")
                 gone = self._db.changes()
                 self._dissolve(live_share=1.0)  # segments with a forgotten vector are made again without it
-                # Merges all segments into one: terms that stood in deleted chunks alone are in none of them afterwards.
-                self._db.execute("INSERT INTO terms (terms) VALUES ('optimize')")
+                self._scrub_words()
             self._matrices.clear()
             self._db.execute("VACUUM")
             if self._file is None:
@@ -924,9 +903,7 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
         return [(r[0], r[1], r[2]) for r in rows]
 
     def _verdict(self, check: str) -> str:
-        """The first thing that SQLite finds wrong, or ok; on a connection of its own, since FTS5 judges what others
-        have written by what it remembers of the table, and calls it damage.
-        """
+        """The first thing that SQLite finds wrong, or ok."""
         if self._file is None:
             return str(self._one(f"PRAGMA {check}(1)"))
         with _translated(self.path):
@@ -953,6 +930,10 @@ class SqliteStore(VectorTables, KinTables, HistoryTables):
         found = self._all("SELECT value FROM meta WHERE key = ?", (key,))
         return found[0][0] if found else None
 
+    def remembered(self) -> dict[str, Any]:
+        """All values that `set_meta` was given, by key."""
+        return {key: value for key, value in self._all("SELECT key, value FROM meta") if key not in _COUNTED}
+
     def set_meta(self, key: str, value: str | int) -> None:
         """Remembers a value."""
         with self.writing():
@@ -964,6 +945,7 @@ def _expected_schema(migrations: tuple[str, ...]) -> list[tuple[Any, ...]]:
     """The schema that the migrations make."""
     db = apsw.Connection(":memory:")
     try:
+        _migrating(db)
         for script in migrations:
             db.execute(script).fetchall()
         return db.execute(_SCHEMA).fetchall()
@@ -995,18 +977,24 @@ def _appear(path: Path, vfs: str | None) -> None:
                 os.unlink(f"{fresh}{end}")
 
 
-def _match(sought: Sought) -> str:
-    """The FTS5 query of what is sought, all data quoted."""
-    fields = "{head body} : " if sought.in_head else "body : "
-    parts = [fields + _quoted(word) for word in sought.words]
-    parts += [fields + _quoted(f"{one} {other}") for one, other in sought.phrases]
-    parts += [f"{fields}{_quoted(prefix)}*" for prefix in sought.prefixes]
-    parts += [f"exact : {_quoted(word)}" for word in sought.exact]
-    return (" AND " if sought.every else " OR ").join(parts)
+def _migrating(db: apsw.Connection) -> None:
+    """Gives a connection what the migrations call."""
+    words: dict[str, int] = {}
+
+    def numbered(*values: Any) -> Any:
+        return b"".join(code(words.setdefault(word, len(words) + 1)) for word in str(values[0]).split())
+
+    def numbered_words(*_: Any) -> Any:
+        return json.dumps(list(words))
+
+    db.create_scalar_function("numbered", numbered, 1)
+    db.create_scalar_function("numbered_words", numbered_words, 0)
 
 
-def _quoted(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
+def _end(db: apsw.Connection) -> None:
+    """Ends a transaction of readings; an error may have done so already."""
+    if db.in_transaction:
+        db.execute("COMMIT")
 
 
 def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -1,4 +1,7 @@
-"""The tombstones of a workspace, in a small file beside the index: an index made anew must not bring anything back."""
+"""The tombstones of a workspace, in a small file beside the index: an index made anew must not bring anything back.
+
+Where the index is a database they stand in it, so that they hold on every machine that shares it.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from recollect.errors import StoreError
+from recollect.ports import Store
 from recollect.text.forgotten import Forgotten, Tombstone
 
 NAME = "forgotten.jsonl"
+_KEY, _COUNT = "tombstones", "tombstones_saved"
 
 
 class Tombstones:
@@ -72,3 +77,41 @@ class Tombstones:
         except OSError as error:
             raise StoreError(f"{self.path} cannot be written: {error.strerror}", hint="check the disk") from error
         return self.load()
+
+
+class StoredTombstones(Tombstones):
+    """Tombstones kept among what a store remembers; changed in one transaction, so that no machine loses another's."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(None)
+        self._store = store
+        self._known: tuple[object, Forgotten] = (None, Forgotten())
+
+    def load(self) -> Forgotten:
+        """What is forgotten now; read again only when another save was counted."""
+        count = self._store.get_meta(_COUNT)
+        if count != self._known[0]:
+            rows = json.loads(str(self._store.get_meta(_KEY) or "[]"))
+            self._known = (count, Forgotten(tuple(Tombstone(**row) for row in rows)))
+        return self._known[1]
+
+    def add(self, stones: Iterable[Tombstone]) -> Forgotten:
+        """Adds tombstones that are not there yet."""
+        with self._store.writing():
+            return super().add(stones)
+
+    def lift(self, which: Callable[[Tombstone], bool]) -> int:
+        """Takes tombstones away and says how many."""
+        with self._store.writing():
+            return super().lift(which)
+
+    def _save(self, stones: tuple[Tombstone, ...]) -> Forgotten:
+        count = int(self._store.get_meta(_COUNT) or 0) + 1
+        self._store.set_meta(_KEY, json.dumps([dataclasses.asdict(one) for one in stones]))
+        self._store.set_meta(_COUNT, count)
+        return Forgotten(stones)
+
+
+def tombstones_of(store: Store) -> Tombstones:
+    """Where a store's tombstones are: beside its file, or in it where it has none."""
+    return Tombstones(store.file.with_name(NAME)) if store.file else StoredTombstones(store)

@@ -17,7 +17,7 @@ from recollect import __version__
 from recollect.errors import RecollectError, UsageError, WorkspaceError
 from recollect.memory import Memory
 from recollect.settings import load
-from recollect.surfaces import history, install, render, servers, view, writing
+from recollect.surfaces import history, install, moving, render, servers, view, writing
 from recollect.surfaces.options import (
     emit,
     place,
@@ -147,16 +147,24 @@ def why(memory: Memory, query: str, reference: str, *, as_json: bool, **flags: A
 @click.option("--force", is_flag=True, help="Read and cut every file again; vectors of unchanged text are kept.")
 @click.option("--no-embed", is_flag=True, help="Keywords only, for now.")
 @click.option("--prune", is_flag=True, help="Then drop vectors of earlier models and of text that is gone.")
+@click.option("--worker", is_flag=True, help="Only make vectors, beside other workers on the same database.")
 @with_memory
-def index(memory: Memory, *, force: bool, no_embed: bool, prune: bool, as_json: bool) -> None:
+def index(memory: Memory, *, force: bool, no_embed: bool, prune: bool, worker: bool, as_json: bool) -> None:
     """Bring the index up to the files; report each file passed over.
 
     \b
     recollect index
     recollect index --force --prune
+    recollect index --worker --index postgresql://db.example/recollect
     """
+    if worker and (force or no_embed):
+        raise UsageError("a worker reads no notes", hint="leave out --force and --no-embed")
     said = None if as_json else render.estimate
-    report = memory.sync(force=force, embed=not no_embed, progress=render.Bar(), estimate=said)
+    report = (
+        memory.work(progress=render.Bar())
+        if worker
+        else memory.sync(force=force, embed=not no_embed, progress=render.Bar(), estimate=said)
+    )
     if prune:
         report = replace(report, pruned=memory.prune())
     if as_json:
@@ -383,5 +391,5 @@ def run(arguments: Sequence[str]) -> int:
     return code[0]
 
 
-for _command in (*history.COMMANDS, *writing.COMMANDS, *servers.COMMANDS, *install.COMMANDS):
+for _command in (*history.COMMANDS, *writing.COMMANDS, *servers.COMMANDS, *install.COMMANDS, *moving.COMMANDS):
     cli.add_command(_command)

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
@@ -15,14 +15,14 @@ from recollect import settings as settings_
 from recollect.embed.chain import Probe
 from recollect.errors import RecollectError, StoreDamagedError
 from recollect.memory import Memory, Status
+from recollect.ports import Shared, Store, Verdict
 from recollect.settings import Settings, plain_model
-from recollect.store.place import index_path
+from recollect.store.place import index_path, open_index
 from recollect.store.sqlite import SqliteStore, on_network
 from recollect.surfaces import render
 from recollect.text.chunk import Passage
 from recollect.text.words import index_terms
 
-Verdict = Literal["ok", "warn", "fail"]
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 _LOW_BYTES, _TOO_LOW_BYTES = 200_000_000, 20_000_000
 
@@ -48,6 +48,8 @@ def examine(root: Path, flags: Mapping[str, Any], env: Mapping[str, str], *, dee
     except RecollectError as error:
         return [_workspace(root), Check("settings", "fail", str(error), error.hint)]
     checks += [_workspace(root), _settings(root, settings, env)]
+    if settings.index.url:
+        return [*checks, *_database(root, settings, env, deep=deep)]
     try:
         place, notices = index_path(root, settings, env)
         checks += [Check("index place", "warn", n.message, n.hint) for n in notices]
@@ -58,12 +60,32 @@ def examine(root: Path, flags: Mapping[str, Any], env: Mapping[str, str], *, dee
         return checks
     checks += [_disk(place.parent, store), *_file_system(place)]
     with Memory(root, settings, store) as memory:
-        checks += _index(memory, there=there, deep=deep)
+        return [*checks, *_inside(memory, there=there, deep=deep)]
+
+
+def _inside(memory: Memory, *, there: bool, deep: bool) -> list[Check]:
+    checks = [*_index(memory, there=there, deep=deep)]
+    try:
+        return [*checks, *_models(memory, deep=deep)]
+    except RecollectError as error:
+        return [*checks, Check("model", "fail", str(error), error.hint)]
+
+
+def _database(root: Path, settings: Settings, env: Mapping[str, str], *, deep: bool) -> Iterator[Check]:
+    """What an index in a database needs: the server, its extension, its tables, its roles; then as for a file."""
+    try:
+        store, beside, notices = open_index(root, settings, env)
+    except RecollectError as error:
+        yield Check("database", "fail", str(error), error.hint)
+        return
+    with Memory(root, settings, store, notices, env=env, beside=beside) as memory:
         try:
-            checks += _models(memory, deep=deep)
+            yield Check("database", "ok", store.name)
+            if isinstance(store, Shared):
+                yield from (Check(one.what, one.verdict, one.detail, one.fix) for one in store.health())
+            yield from _inside(memory, there=bool(memory.store.counts()["documents"]), deep=deep)
         except RecollectError as error:
-            checks.append(Check("model", "fail", str(error), error.hint))
-    return checks
+            yield Check("database", "fail", str(error), error.hint)
 
 
 def _workspace(root: Path) -> Check:
@@ -80,7 +102,7 @@ def _settings(root: Path, settings: Settings, env: Mapping[str, str]) -> Check:
     return Check("settings", "ok", f"{changed} set; files: {', '.join(read) or 'none'}")
 
 
-def _disk(folder: Path, store: SqliteStore) -> Check:
+def _disk(folder: Path, store: Store) -> Check:
     free = shutil.disk_usage(folder).free
     need = max(_LOW_BYTES, 2 * store.counts()["bytes"])
     verdict: Verdict = "fail" if free < _TOO_LOW_BYTES else "warn" if free < need else "ok"
@@ -127,7 +149,7 @@ def _index(memory: Memory, *, there: bool, deep: bool) -> Iterator[Check]:
                 for s in status.skipped)  # fmt: skip
 
 
-def _altered(store: SqliteStore) -> Iterator[str]:
+def _altered(store: Store) -> Iterator[str]:
     """Passages whose text is not what its hash says, or whose keywords are not those of their text."""
     for path in store.documents():
         chunks = store.chunks_of(path)

@@ -18,7 +18,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from recollect.errors import NotFoundError, RecollectError, StoreBusyError, UsageError
+from recollect.errors import NotFoundError, RecollectError, StoreAwayError, StoreBusyError, UsageError
 from recollect.memory import Memory
 from recollect.surfaces import calls, openapi
 from recollect.surfaces.calls import ArgumentError, Call, offered
@@ -47,7 +47,7 @@ class _Json(Response):
 def failure(error: RecollectError) -> Response:
     """An error as a status and one JSON object."""
     status = 500
-    if isinstance(error, StoreBusyError):
+    if isinstance(error, StoreBusyError | StoreAwayError):
         status = 503
     elif isinstance(error, NotFoundError):
         status = 404

@@ -16,7 +16,7 @@ import click
 from recollect.errors import UsageError
 from recollect.memory import Memory
 from recollect.search.profiles import PROFILES
-from recollect.settings import ORIGINS
+from recollect.settings import ORIGINS, index_flags
 from recollect.store.place import find_workspace
 from recollect.types import Filters
 
@@ -36,7 +36,10 @@ def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Any setting of 'recollect config' (repeatable).",
         ),
         click.option(
-            "--index", "index_path", type=click.Path(), help="Index file to use instead of the workspace's own."
+            "--index",
+            "index_path",
+            metavar="FILE|URL",
+            help="Index file or postgresql:// address to use instead of the workspace's own.",
         ),
         click.option("-w", "--workspace", type=click.Path(), help="Folder with MEMORY.md or memory/."),
     ):
@@ -70,7 +73,7 @@ def place(
         if not mark:
             raise UsageError(f"--setting {one!r} has no value", hint="write --setting search.limit=10")
         flags[key.strip().replace(".", "__")] = value.strip()
-    flags |= {"index__path": os.path.abspath(index_path)} if index_path else {}
+    flags |= {key.replace(".", "__"): value for key, value in (index_flags(index_path) if index_path else {}).items()}
     return root, flags | ({"embed__model": model} if model else {})
 
 

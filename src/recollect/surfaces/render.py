@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import click
 
 from recollect.memory import Status
+from recollect.ports import Figures
 from recollect.search.explain import Why
 from recollect.settings import Settings
 from recollect.text.words import index_terms, query_terms
@@ -146,6 +147,8 @@ def status(one: Status) -> None:
         rows.append(("refused", f"{one.refused} passages (recollect index --force tries them again)"))
     if one.answering != one.embedder:
         rows.append(("answering", f"{one.answering}, until the model above has seen every passage"))
+    if one.database:
+        rows += _database(one.database)
     for level in one.levels:
         said = f"{level.latency_ms:.0f} ms, {level.dim} dimensions, alike {level.alike:.2f}, unlike {level.unlike:.2f}"
         fault = f"{level.error} ({level.hint})" if level.hint else level.error
@@ -154,6 +157,19 @@ def status(one: Status) -> None:
         click.echo(f"{name:<10} {value}")
     for skipped in one.skipped:
         click.echo(f"  skipped {one_line(skipped.path)}: {one_line(skipped.reason)}")
+
+
+def _database(one: Figures) -> Iterator[tuple[str, str]]:
+    """How a database stands, over all workspaces in it."""
+    tables, indexes = sum(t.bytes for t in one.tables), sum(t.index_bytes for t in one.tables)
+    largest = ", ".join(f"{t.name} {(t.bytes + t.index_bytes) / 1e6:.1f}" for t in one.tables[:4])
+    yield "database", f"tables {tables / 1e6:.1f} MB, indexes {indexes / 1e6:.1f} MB ({largest}), all workspaces"
+    yield "vectors", f"HNSW for {', '.join(one.approximate)}" if one.approximate else "scanned exactly, no HNSW index"
+    yield "claims", f"{one.claimed} of {one.waiting} waiting texts are at work"
+    behind = [f"{name or 'a replica'} {lag:.1f} s" for name, lag in one.replicas]
+    behind += [f"this replica {one.lag_s:.1f} s"] if one.lag_s is not None else []
+    yield "behind", ", ".join(behind) or "no replica"
+    yield "clients", f"{one.connections} of {one.most_connections} connections"
 
 
 def config(one: Settings) -> None:

@@ -9,7 +9,7 @@ import click
 TOPICS: Mapping[str, tuple[str, ...]] = {
     "Find": ("search", "get", "why", "timeline", "trace"),
     "Write": ("remember", "forget", "link"),
-    "Index": ("index", "watch", "status", "doctor"),
+    "Index": ("index", "watch", "status", "doctor", "migrate"),
     "Agents and browser": ("install", "mcp", "serve"),
     "Set up and measure": ("init", "config", "eval", "demo"),
 }

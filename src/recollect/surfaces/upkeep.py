@@ -33,6 +33,7 @@ class Upkeep:
         # A model is loaded by its first question: that should be ours, not the user's.
         threading.Thread(target=self._warm_up, name="recollect-warm-up", daemon=True).start()
         self._watch.start()
+        self.memory.hear(self._changed_elsewhere)
         return self
 
     def __exit__(
@@ -54,6 +55,11 @@ class Upkeep:
             return  # vectors come in slices, each of which counts from nought; the reports know the whole
         self._told_at = now
         self._tell("progress", what=what, done=done, total=total)
+
+    def _changed_elsewhere(self, generation: int) -> None:
+        """Somebody changed the index, maybe on another machine: what is shown may be out of date."""
+        del generation
+        self._tell("synced", added=0, changed_notes=0, dropped=0, pending=0, changed=True)
 
     def _synced(self, report: SyncReport) -> None:
         if report.embedded and report.model:

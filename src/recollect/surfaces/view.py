@@ -8,6 +8,7 @@ from typing import Any
 from recollect import __version__
 from recollect.embed.chain import Probe
 from recollect.memory import Status, Text
+from recollect.ports import Figures
 from recollect.search import spec
 from recollect.search.combine import addends
 from recollect.search.explain import Why
@@ -188,6 +189,24 @@ def status(one: Status) -> dict[str, Any]:
         "sources": [{"name": name, "documents": count, "chunks": chunks} for name, count, chunks in one.sources],
         "waiting": one.waiting,
         "chain": [{"name": name, "error": error} for name, error in one.chain],
+        **({"database": database(one.database)} if one.database else {}),
+    }
+
+
+def database(one: Figures) -> dict[str, Any]:
+    """How a database stands, over all workspaces in it."""
+    return {
+        "tables": [
+            {"name": t.name, "bytes": t.bytes, "index_bytes": t.index_bytes, "rows": t.rows, "dead_rows": t.dead_rows}
+            for t in one.tables
+        ],
+        "approximate": list(one.approximate),
+        "replicas": [{"name": name, "lag_s": round(lag, 3)} for name, lag in one.replicas],
+        "lag_s": one.lag_s,
+        "waiting": one.waiting,
+        "claimed": one.claimed,
+        "connections": one.connections,
+        "most_connections": one.most_connections,
     }
 
 

@@ -181,7 +181,14 @@ def watch(memory: Memory, *, poll_s: float | None, as_json: bool) -> None:
         text = f"{report.added} added, {report.changed} changed, {report.dropped} dropped, {report.embedded} embedded"
         click.echo(f"{dt.datetime.now():%H:%M:%S} {text}, {report.took_ms:.0f} ms", err=True)  # noqa: DTZ005
 
+    def heard(generation: int) -> None:
+        if as_json:
+            emit({"changed": True, "generation": generation})
+        else:
+            click.echo(f"{dt.datetime.now():%H:%M:%S} the index changed (change {generation})", err=True)  # noqa: DTZ005
+
     with memory.watch(tell, poll_s=poll_s) as one:
+        memory.hear(heard)
         render.notices(one.notices)
         if not as_json:
             click.echo(f"watching {render.one_line(str(memory.root))}; Ctrl-C ends it", err=True)

@@ -237,3 +237,8 @@ def replaces(chunk: Chunk) -> tuple[tuple[str, str], ...]:
         if path:
             out.append((path, part.strip()))
     return tuple(dict.fromkeys(out))
+
+
+def traits(chunk: Chunk) -> Sequence[int]:
+    """What a chunk is found by when another is compared with it."""
+    return _read(chunk).traits

@@ -14,7 +14,7 @@ from typing import TypeGuard
 
 from recollect.embed.generations import generation_of, note_generation, pin_first
 from recollect.errors import EmbedderError, RejectedError
-from recollect.ports import Attaching, Conversations, Embedder, Linked, Progress, Source, Store, Stored, Vectors
+from recollect.ports import Attaching, Conversations, Embedder, Linked, Progress, Shared, Source, Store, Stored, Vectors
 from recollect.store.tombstones import Tombstones
 from recollect.sync.plan import Plan, plan
 from recollect.text.chunk import ChunkSize, Passage, chunk
@@ -29,6 +29,7 @@ from recollect.types import Chunk, Document, Edge, Estimate, Facts, Notice, Skip
 _COMMIT_EVERY_S = 0.25
 _EMBED_BATCH = 64
 FIRST_BATCH = 8
+LEASE_S = 180.0  # a batch is done long before; what a process that died had claimed is taken up after it
 _SAMPLE = 200
 _ENTRY_FILES = ("memory", "user")
 _TRUE = ("true", "yes", "1", "on")
@@ -376,6 +377,7 @@ class Engine:
         deadline the batches are as large as what is left of the time allows.
         """
         generation = generation_of(self.store, embedder.id)
+        claims = self.store if isinstance(self.store, Shared) else None
         rows = self.store.missing(generation)
         done, position, rate = 0, 0, 0.0
         guess = self.guess(generation, rows, embedder) if estimate and len(rows) > batch and not leave else None
@@ -388,7 +390,9 @@ class Engine:
             begun = time.monotonic()
             if deadline is not None and begun > deadline:
                 break
-            part = rows[position : position + size]
+            part = claims.claim(generation, size, LEASE_S) if claims else rows[position : position + size]
+            if not part:
+                break  # others are at the rest
             found = self.store.chunks(part)
             chunks = [found[row] for row in part if row in found and found[row].content_hash not in leave]
             position += len(part)
@@ -396,6 +400,8 @@ class Engine:
                 vectors, refused = _vectors(embedder, self.inputs(chunks))
             except EmbedderError as error:
                 notices.append(Notice("embedder_failed", str(error), error.hint))
+                if claims:
+                    claims.release(generation, [c.content_hash for c in chunks])
                 break
             into = self.keep(embedder.id, generation, vectors, refused)
             skipped += without_vector(chunks, refused)

@@ -10,9 +10,11 @@ from recollect.embed.breaker import Guarded
 from recollect.embed.chain import Chain, Level, named
 from recollect.embed.generations import belongs, flip, generation_of, pinned
 from recollect.errors import EmbedderError
-from recollect.ports import Embedder, Progress, Store
+from recollect.ports import Embedder, Progress, Shared, Store
 from recollect.sync.engine import FIRST_BATCH, Engine
-from recollect.types import Estimate, Notice, SyncReport
+from recollect.types import Estimate, Notice, Skipped, SyncReport
+
+_LOOK_S = 2.0
 
 
 def fill(
@@ -58,6 +60,20 @@ def fill(
             break
     told = _failed(failures) if report.pending or report.notices else ()
     return replace(report, notices=told, pending=report.pending or len(store.missing(pin)))
+
+
+def share(
+    engine: Engine, chain: Chain, store: Shared, *, trial_s: float, progress: Progress | None = None
+) -> SyncReport:
+    """Fills beside other workers until nothing is left, also of what a worker that died had claimed."""
+    done = 0
+    skipped: tuple[Skipped, ...] = ()
+    while True:
+        report = fill(engine, chain, trial_s=trial_s, progress=progress)
+        done, skipped = done + report.embedded, (*skipped, *report.skipped)
+        if not report.pending or any(n.code == "embedder_failed" for n in report.notices):
+            return replace(report, embedded=done, skipped=skipped)
+        store.listen(_LOOK_S)  # the others are at the rest: each batch of theirs is heard
 
 
 def _woken(model: Guarded) -> tuple[Notice, ...]:

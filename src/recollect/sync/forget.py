@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recollect.errors import NotFoundError, RecollectError, StoreError
-from recollect.ports import Sought
-from recollect.store.sqlite import SqliteStore
+from recollect.ports import Shared, Sought, Store
 from recollect.sync.engine import Engine
 from recollect.sync.notes import Notes
 from recollect.text.entry import cut, keep_ends
@@ -81,7 +80,7 @@ class Receipt:
 class Selection:
     """Turns what a user names into pieces, from the index as it is now."""
 
-    def __init__(self, store: SqliteStore, engine: Engine) -> None:
+    def __init__(self, store: Store, engine: Engine) -> None:
         self.store = store
         self.engine = engine
 
@@ -160,7 +159,7 @@ class Selection:
 class Act:
     """What forgetting works with."""
 
-    store: SqliteStore
+    store: Store
     engine: Engine
     notes: Notes
     backups: Path | None
@@ -183,10 +182,12 @@ def forget(act: Act, pieces: Sequence[Piece], *, from_files: bool, backup: bool)
     vectors = 0
     try:
         vectors, clean_file = act.store.scrub()
-        if not clean_file:
+        if not clean_file and not isinstance(act.store, Shared):
             lingering.append("another process reads the index: bytes may stay in its WAL until it is closed")
     except StoreError as error:
         lingering.append(f"the index could not be rewritten, so bytes may stay in it: {error}")
+    if isinstance(act.store, Shared):
+        lingering.append("the server keeps bytes of deleted rows in its pages, WAL and backups until it reuses them")
     _remove_set_aside(act.store)
     own = Forgotten(tuple(stones))
     probes = _probes(pieces)
@@ -219,7 +220,7 @@ def _piece(chunk: Chunk) -> Piece:
     return Piece(chunk.path, chunk.source, chunk.start_line, chunk.end_line, chunk.text, chunk.id)
 
 
-def _ids(store: SqliteStore, paths: Iterable[str]) -> set[str]:
+def _ids(store: Store, paths: Iterable[str]) -> set[str]:
     return {chunk.id for path in paths for chunk in store.chunks_of(path)}
 
 
@@ -232,7 +233,7 @@ def _all_terms(text: str) -> set[str]:
     return set(body.split())
 
 
-def _copies(store: SqliteStore, piece: Piece) -> set[str]:
+def _copies(store: Store, piece: Piece) -> set[str]:
     """Documents that may hold the same text, or a part of it that is forgotten by itself."""
     found: set[str] = set()
     for _, _, unit in units(piece.text):
@@ -328,13 +329,13 @@ def _probes(pieces: Sequence[Piece]) -> list[bytes]:
     return [line.encode("utf-8", "replace") for line in long[:_PROBES]]
 
 
-def _files_with(store: SqliteStore, probes: Sequence[bytes]) -> list[str]:
+def _files_with(store: Store, probes: Sequence[bytes]) -> list[str]:
     """Files of the index that have the bytes of a probe which no passage of the index has any more."""
     found: list[str] = []
-    if store.path == ":memory:":
+    if store.file is None:
         return found
     for end in ("", "-wal", "-journal"):
-        place = Path(store.path + end)
+        place = Path(f"{store.file}{end}")
         with (
             contextlib.suppress(OSError, ValueError),  # no such file, or an empty one
             place.open("rb") as file,
@@ -345,7 +346,7 @@ def _files_with(store: SqliteStore, probes: Sequence[bytes]) -> list[str]:
     return found
 
 
-def _found_again(store: SqliteStore, own: Forgotten, pieces: Sequence[Piece]) -> list[str]:
+def _found_again(store: Store, own: Forgotten, pieces: Sequence[Piece]) -> list[str]:
     """Citations of passages that a search for the forgotten words brings and that still hold them."""
     found: dict[str, None] = {}
     for piece in pieces[:_PROBES]:
@@ -359,10 +360,10 @@ def _found_again(store: SqliteStore, own: Forgotten, pieces: Sequence[Piece]) ->
     return list(found)
 
 
-def _remove_set_aside(store: SqliteStore) -> None:
+def _remove_set_aside(store: Store) -> None:
     """A damaged index that was set aside still holds the text, and nothing that the notes do not have."""
-    path = Path(store.path)
-    if store.path != ":memory:":
+    path = store.file
+    if path is not None:
         for old in path.parent.glob(f"{path.stem}.damaged-*"):
             old.unlink(missing_ok=True)
 

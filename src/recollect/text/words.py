@@ -4,7 +4,7 @@ Every script is tokenised without a choice by the user. Words are folded (NFKC, 
 as English; the exact form is kept beside the stem. Identifiers, versions, paths and dates are kept whole and
 split. Korean words and runs of scripts written without spaces become overlapping bigrams plus the last character, so
 that a single character is a prefix query and a longer word is a phrase of bigrams. The terms contain no space
-and no double quote, so a plain FTS5 column takes them as they are.
+and no double quote, so a list of them is kept as one text.
 """
 
 from __future__ import annotations

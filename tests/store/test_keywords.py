@@ -1,0 +1,359 @@
+"""The keyword index against brute force: whatever is written, dropped, sealed, merged and asked, in any order."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from recollect.errors import StoreDamagedError
+from recollect.ports import FieldTerms, Placing, Scored, Sought
+from recollect.search.evidence import placed
+from recollect.store import sealed, sqlite
+from recollect.store.pages import checking_vfs
+from recollect.store.schema import APPLICATION_ID, MIGRATIONS
+from recollect.store.sqlite import SqliteStore
+from recollect.types import Chunk, Document, Facts, Filters
+
+K1, B = 1.2, 0.75
+NOWHERE = Filters()
+WORDS = ("ant", "bee", "cat", "dogs", "running", "茶茶", "茶の本", "備份腳本", "備份")
+TERMS = ("ant", "bee", "cat", "dog", "run", "茶茶", "茶の", "の本", "備份", "份腳", "腳本", "本", "absent")
+
+
+@contextmanager
+def small(seal: int = 3, merged: int = 3, small_rows: int = 8, look: int = 2, share: int = 4) -> Iterator[None]:
+    """Segments that a handful of notes fills."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sealed, "SEAL_ROWS", seal)
+        patch.setattr(sealed, "_MERGED", merged)
+        patch.setattr(sealed, "_SMALL_ROWS", small_rows)
+        patch.setattr(sealed, "_LOOK_EVERY", look)
+        patch.setattr(sealed, "_DEAD_SHARE", share)
+        patch.setattr(sealed, "_FRESH_PARTS", 2)
+        yield
+
+
+def note(store: SqliteStore, path: str, *texts: str, heading: tuple[str, ...] = (), day: int = 1) -> None:
+    chunks = [Chunk(f"{path}#{n}", path, "memory", n, n, heading, t, f"{path}{n}{t}") for n, t in enumerate(texts)]
+    facts = Facts(date=dt.date(2026, 1, day))
+    store.put(Document(path, "memory", 1, 1, ""), "d", facts, chunks)
+
+
+@dataclass(frozen=True)
+class Passage:
+    id: str
+    path: str
+    head: list[str]
+    body: list[str]
+    exact: list[str]
+
+
+@dataclass
+class Truth:
+    """What is there, and BM25 over all of it, the long way."""
+
+    passages: dict[int, Passage] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, store: SqliteStore) -> Truth:
+        rows = [r[0] for r in store._all("SELECT row FROM chunks")]
+        terms = store.chunk_terms(rows)
+        return cls(
+            {
+                row: Passage(c.id, c.path, *(f.split() for f in (terms[row].head, terms[row].body, terms[row].exact)))
+                for row, c in store.chunks(rows).items()
+            }
+        )
+
+    def often(self, passage: Passage, kind: str, what: Any, *, in_head: bool) -> float:
+        """How often something stands in a passage, weighed by field."""
+        if kind == "exact":
+            return 0.25 * passage.exact.count(what)
+        counts: list[int] = []
+        for words in (passage.head, passage.body):
+            if kind == "phrase":
+                counts.append(sum(pair == what for pair in pairwise(words)))
+            else:
+                counts.append(sum(w == what if kind == "word" else w.startswith(what) for w in words))
+        return float(counts[1]) + (1.5 if in_head and counts[0] else 0.0)
+
+    def weight(self, kind: str, what: Any, *, in_head: bool) -> float:
+        """How rare it is; a phrase as much as passages that have both of its words in one field are."""
+        found = 0
+        for p in self.passages.values():
+            if kind == "phrase":
+                fields = (p.head, p.body) if in_head else (p.body,)
+                found += any(what[0] in f and what[1] in f for f in fields)
+            else:
+                found += self.often(p, kind, what, in_head=in_head) > 0
+        return math.log(1 + (len(self.passages) - found + 0.5) / (found + 0.5))
+
+    def ranked(self, sought: Sought, limit: int, paths: set[str] | None) -> list[tuple[str, float]]:
+        parts = [("word", w) for w in dict.fromkeys(sought.words)]
+        parts += [("prefix", w) for w in dict.fromkeys(sought.prefixes)]
+        parts += [("exact", w) for w in dict.fromkeys(sought.exact)]
+        parts += [("phrase", w) for w in dict.fromkeys(sought.phrases)]  # type: ignore[misc]
+        mean = sum(len(p.body) for p in self.passages.values()) / (len(self.passages) or 1)
+        scored = []
+        for p in self.passages.values():
+            often = [self.often(p, kind, what, in_head=sought.in_head) for kind, what in parts]
+            if not (all(often) if sought.every else any(often)) or (paths is not None and p.path not in paths):
+                continue
+            norm = K1 * (1 - B + B * len(p.body) / (mean or 1))
+            gains = [
+                self.weight(kind, what, in_head=sought.in_head) * tf * (K1 + 1) / (tf + norm)
+                for (kind, what), tf in zip(parts, often, strict=True)
+                if tf
+            ]
+            scored.append((sum(gains), p.id))
+        return [(name, score) for score, name in sorted(scored, key=lambda s: (-s[0], s[1]))][:limit]
+
+
+def check(store: SqliteStore, sought: Sought, limit: int, filters: Filters, paths: set[str] | None) -> None:
+    """The leg's answer is that of brute force: the same scores, and the same passages where no two tie."""
+    truth = Truth.of(store)
+    expected = truth.ranked(sought, limit, paths)
+    everything = dict(truth.ranked(sought, 10_000, paths))
+    found = store.lexical(sought, limit, filters)
+    names = [truth.passages[s.row].id for s in found]
+    assert [s.score for s in found] == pytest.approx([score for _, score in expected])
+    assert [s.score for s in found] == sorted((s.score for s in found), reverse=True)
+    assert [everything[name] for name in names] == pytest.approx([score for _, score in expected])
+    assert len(set(names)) == len(names)
+    counts = store.term_counts(TERMS)
+    assert counts.chunks == len(truth.passages)
+    for term, count in counts.found_in.items():
+        assert count == sum(term in p.head or term in p.body for p in truth.passages.values()), term
+
+
+texts = st.lists(st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join), max_size=4)
+acts = st.one_of(
+    st.tuples(st.just("put"), st.integers(0, 5), texts, st.sampled_from(["", "ant", "茶の本 bee"])),
+    st.tuples(st.just("drop"), st.integers(0, 5)),
+    st.tuples(st.just("scrub")),
+    st.tuples(st.just("look")),
+    st.tuples(st.just("fail"), st.integers(0, 5), texts),
+)
+some = st.lists(st.sampled_from(TERMS), max_size=4).map(tuple)
+soughts = st.builds(
+    Sought, some, st.lists(st.tuples(st.sampled_from(TERMS), st.sampled_from(TERMS)), max_size=3).map(tuple),
+    st.lists(st.sampled_from(["茶", "a", "備", "zz"]), max_size=2).map(tuple),
+    st.lists(st.sampled_from(["dogs", "running", "ant"]), max_size=2).map(tuple), st.booleans(), st.booleans(),
+)  # fmt: skip
+
+
+def fail(store: SqliteStore, path: str, texts: list[str]) -> None:
+    """A write that is undone, after somebody looked at it."""
+    with store.writing():
+        note(store, path, *texts, "zebra")
+        assert store.term_counts(["zebra"]).found_in == {"zebra": 1}
+        raise KeyError
+
+
+def play(store: SqliteStore, act: tuple[Any, ...]) -> None:
+    match act:
+        case ("put", number, written, heading):
+            note(store, f"{number}.md", *written, heading=(heading,) if heading else (), day=number + 1)
+        case ("drop", number):
+            store.drop([f"{number}.md"])
+        case ("scrub",):
+            store.scrub()
+        case ("look",):
+            store.lexical(Sought(TERMS), 3, NOWHERE)
+        case ("fail", number, written):
+            with pytest.raises(KeyError):
+                fail(store, f"{number}.md", written)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(acts, max_size=14), soughts, st.integers(1, 4), st.sampled_from([None, "2.md", "since"]))
+@example([("put", 0, ["茶茶茶 ant", ""], "ant")], Sought(phrases=(("茶茶", "茶茶"),)), 2, None)
+def test_any_history_and_any_question_is_as_brute_force_says(
+    history: list[tuple[Any, ...]], sought: Sought, limit: int, chosen: str | None
+) -> None:
+    filters, paths = {
+        None: (NOWHERE, None),
+        "2.md": (Filters(path="2.md"), {"2.md"}),
+        "since": (Filters(since=dt.date(2026, 1, 3)), {f"{n}.md" for n in range(2, 6)}),
+    }[chosen]
+    with small():
+        store = SqliteStore(None)
+        for act in history:
+            play(store, act)
+        if sought:
+            check(store, sought, limit, filters, paths)
+        rows = [r[0] for r in store._all("SELECT row FROM chunks")]
+        spelled = {row: placed(fields, sought) for row, fields in store.chunk_terms(rows).items()}
+        assert store.term_places([*rows, 999], sought) == spelled
+        assert store.audit() == []
+        left = Truth.of(store).passages.values()
+        store.scrub()
+        words = {w for p in left for w in (*p.head, *p.body, *p.exact)}
+        assert {w for (w,) in store._all("SELECT word FROM words")} == words
+        assert store._all("SELECT count(*) FROM dead") == [(0,)]
+        assert store.audit() == []
+        store.close()
+
+
+def test_the_best_of_many_are_those_of_all_however_few_are_asked_for() -> None:
+    with small(seal=40, small_rows=200):
+        store = SqliteStore(None)
+        for n in range(60):
+            words = [f"w{(n * k) % 17}" for k in range(1, 9)] + ["common"] * (n % 5)
+            note(store, f"{n}.md", " ".join(words), " ".join(words[::2]))
+        sought = Sought(("common", "w1", "w2", "w3", "w16"))
+        every = store.lexical(sought, 1000, NOWHERE)
+        assert len(every) > 50
+        for limit in (1, 2, 5, 10, 50):
+            found = store.lexical(sought, limit, NOWHERE)
+            assert [s.score for s in found] == [s.score for s in every[:limit]], "to the last bit"
+            check(store, sought, limit, NOWHERE, None)
+
+
+def test_segments_stay_few_and_a_segment_of_the_dead_goes() -> None:
+    with small(seal=4, merged=4, small_rows=16):
+        store = SqliteStore(None)
+        for n in range(100):
+            note(store, f"{n}.md", f"apple number{n}")
+        counts = [r[0] for r in store._all("SELECT count FROM lists ORDER BY first")]
+        assert sum(counts) == 100
+        assert len(counts) <= 100 / 16 + 4
+        store.drop([f"{n}.md" for n in range(90)])
+        assert sum(r[0] for r in store._all("SELECT count FROM lists")) < 60
+        assert store.term_counts(["appl"]).found_in == {"appl": 10}
+        assert store.audit() == []
+
+
+def test_a_search_goes_on_while_another_process_merges(tmp_path: Path) -> None:
+    with small(seal=4, merged=2):
+        writer = SqliteStore(tmp_path / "index.sqlite")
+        note(writer, "a.md", *(f"apple {n}" for n in range(6)))
+        reader = SqliteStore(tmp_path / "index.sqlite")
+        assert len(reader.lexical(Sought(("appl",)), 99, NOWHERE)) == 6
+        lexicon = reader._lexicon()
+        reader._pages.clear()
+        for n in range(6):
+            note(writer, f"b{n}.md", *(f"apple {n}" for n in range(6)))
+        with pytest.raises(sealed.GoneError):
+            lexicon._gathered([2 * reader._numbers(["appl"])["appl"]])
+        assert len(reader.lexical(Sought(("appl",)), 99, NOWHERE)) == 42
+        assert [len(w.segment.rows) for w in reader._lexicon().held if not w.number] == []
+        writer.close()
+        reader.close()
+
+
+def test_a_reader_follows_without_reading_all_again(tmp_path: Path) -> None:
+    with small(seal=1000):
+        writer, reader = SqliteStore(tmp_path / "index.sqlite"), SqliteStore(tmp_path / "index.sqlite")
+        for n in range(9):
+            note(writer, f"{n}.md", f"apple pear{n}")
+            assert len(reader.lexical(Sought(("appl",)), 99, NOWHERE)) == n + 1
+            assert sum(len(h.segment.rows) for h in reader._lexicon().held) == n + 1
+            assert len(reader._lexicon().held) <= 3
+        writer.drop(["3.md"])
+        assert len(reader.lexical(Sought(("appl",)), 99, NOWHERE)) == 8
+        writer.close()
+        reader.close()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "UPDATE postings SET page = zeroblob(length(page))",
+        "UPDATE postings SET page = x'00'",
+        "DELETE FROM postings",
+        "UPDATE lists SET rows = x'00'",
+        "UPDATE lists SET keys = zeroblob(length(keys))",
+        "UPDATE lists SET width = 3",
+    ],
+)
+def test_damaged_postings_are_said_to_be(tmp_path: Path, script: str) -> None:
+    file = tmp_path / "index.sqlite"
+    with small():
+        store = SqliteStore(file)
+        note(store, "a.md", "apple one", "apple two", "apple three")
+        store.close()
+    db = apsw.Connection(str(file), vfs=checking_vfs())
+    db.execute(script)
+    db.close()
+    store = SqliteStore(file)
+    with pytest.raises(StoreDamagedError, match="keywords"):
+        store.lexical(Sought(("appl",)), 9, NOWHERE)
+    assert any("keyword" in fault for fault in store.audit())
+    store.close()
+
+
+@pytest.mark.parametrize("blob", ["x'80'", "x'ffffffffffffff01'", "x'ff7f'"])
+def test_damaged_words_of_a_passage_are_said_to_be(tmp_path: Path, blob: str) -> None:
+    store = SqliteStore(tmp_path / "index.sqlite")
+    note(store, "a.md", "apple one")
+    store._db.execute(f"UPDATE fields SET body = {blob}")
+    with pytest.raises(StoreDamagedError):
+        store.chunk_terms([1])
+    assert any("keyword" in fault for fault in store.audit())
+    store.close()
+
+
+def test_an_index_with_fts5_comes_over_whole(tmp_path: Path) -> None:
+    file = tmp_path / "index.sqlite"
+    before = next(n for n, script in enumerate(MIGRATIONS) if "CREATE TABLE postings" in script)
+    db = apsw.Connection(str(file))
+    sqlite._migrating(db)
+    for script in MIGRATIONS[:before]:
+        db.execute(script).fetchall()
+    db.execute(f"PRAGMA user_version = {before}; PRAGMA application_id = {APPLICATION_ID}").fetchall()
+    db.execute(
+        "INSERT INTO documents (id, path, source, size, mtime_ns, synced_ns, digest, name, title, evergreen,"
+        " importance, pinned, supersedes) VALUES (1, 'a.md', 'memory', 1, 1, 1, 'd', 'a', 'a', 0, 0, 0, '[]')"
+    )
+    for row in (1, 4):
+        db.execute(
+            "INSERT INTO chunks (row, id, document, start_line, end_line, heading, text, content_hash, length)"
+            " VALUES (?, ?, 1, 1, 1, '[]', ?, ?, 2)", (row, f"c{row}", f"apples {row}", f"h{row}"),
+        )  # fmt: skip
+        db.execute("INSERT INTO terms (rowid, head, body, exact) VALUES (?, 'a', ?, 'apples')", (row, f"appl {row}"))
+    db.close()
+    with small(seal=2):
+        store = SqliteStore(file)
+        assert store.chunk_terms([1, 4]) == {n: FieldTerms("a", f"appl {n}", "apples") for n in (1, 4)}
+        assert [s.row for s in store.lexical(Sought(("4",)), 9, NOWHERE)] == [4]
+        assert store.term_counts(["appl"]).found_in == {"appl": 2}
+        note(store, "b.md", "apple pie")
+        assert [c.row for c in store.chunks_of("b.md")] == [5], "no row is used again"
+        assert store.audit() == []
+        store.close()
+
+
+def test_the_store_tells_where_terms_stand_without_spelling_them_out() -> None:
+    assert isinstance(SqliteStore(None), Placing)
+
+
+def test_no_row_number_is_used_again() -> None:
+    store = SqliteStore(None)
+    note(store, "a.md", "one", "two")
+    store.drop(["a.md"])
+    note(store, "a.md", "one")
+    assert [c.row for c in store.chunks_of("a.md")] == [3]
+
+
+def test_ties_at_the_border_go_by_id_whatever_the_order_of_writing() -> None:
+    found: list[list[str]] = []
+    for order in ("abcdef", "fedcba", "cafebd"):
+        with small(seal=2):
+            store = SqliteStore(None)
+            for name in order:
+                note(store, f"{name}.md", "apple pear")
+            best: list[Scored] = store.lexical(Sought(("appl",)), 3, NOWHERE)
+            found.append(sorted(store.chunks([s.row])[s.row].id for s in best))
+    assert found == [["a.md#0", "b.md#0", "c.md#0"]] * 3

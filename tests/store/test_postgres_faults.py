@@ -1,0 +1,235 @@
+"""A server that is away, dies, is slow, is full or is a replica: a clear error in time, and nothing half written."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import psycopg
+import pytest
+
+from recollect.errors import StoreAwayError, StoreBusyError, StoreError
+from recollect.ports import Sought
+from recollect.store.postgres import PostgresStore
+from recollect.types import Chunk, Document, Facts, Filters
+from tests.postgres import Server, new_folder, programs
+
+MODEL = "model@4"
+APPLE = Sought(("appl",))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """A server for these tests alone, to be stopped and killed; each leaves it running."""
+    where = programs()
+    with new_folder() as folder:
+        made = Server(where, folder).make().start()
+        try:
+            made.execute("CREATE ROLE owner LOGIN")
+            made.execute("CREATE DATABASE empty")
+            made.execute("CREATE EXTENSION vector", "empty")
+            yield made
+        finally:
+            made.stop()
+
+
+def put(store: PostgresStore, path: str, *texts: str) -> None:
+    chunks = [
+        Chunk(f"{path}/{text}", path, "memory", n, n, (), text, f"{path} {text}")
+        for n, text in enumerate(texts, start=1)
+    ]
+    store.put(Document(path, "memory", 1, 1, ""), "digest", Facts(), chunks)
+
+
+def test_a_server_that_is_not_there_is_named_at_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("none")
+    begun = time.monotonic()
+    with pytest.raises(StoreAwayError, match="cannot be reached") as caught:
+        PostgresStore(f"postgresql://mira:secret@/notes?host={folder}", workspace="w", timeout_s=3.0)
+    assert time.monotonic() - begun < 4.0
+    assert "secret" not in f"{caught.value}{caught.value.hint}"
+
+
+def test_a_server_that_went_away_is_an_error_and_one_that_came_back_answers(server: Server) -> None:
+    store = PostgresStore(server.database("empty"), workspace="w", timeout_s=5.0)
+    put(store, "a.md", "apple")
+    server.stop("fast")
+    begun = time.monotonic()
+    with pytest.raises(StoreAwayError):
+        store.lexical(APPLE, 5, Filters())
+    with pytest.raises(StoreAwayError):
+        put(store, "b.md", "apple")
+    assert time.monotonic() - begun < 6.0
+    server.start()
+    assert len(store.lexical(APPLE, 5, Filters())) == 1
+    server.stop("fast")
+    server.start()
+    put(store, "b.md", "apple")  # on a connection that broke while it lay idle
+    assert len(store.lexical(APPLE, 5, Filters())) == 2
+    store.close()
+
+
+def test_a_read_whose_connection_was_cut_is_asked_again(server: Server) -> None:
+    store = PostgresStore(server.database("empty"), workspace="w")
+    put(store, "a.md", "apple")
+    cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'owner'"
+    assert server.execute(cut)[0][0] >= 1
+    assert len(store.lexical(APPLE, 5, Filters())) == 1
+    server.execute(cut)
+    assert store.nearest(MODEL, np.ones(4, dtype=np.float32), 5, Filters()).rows == ()
+    store.close()
+
+
+def test_a_transaction_whose_connection_was_cut_is_gone_whole(server: Server) -> None:
+    store = PostgresStore(server.database("empty"), workspace="w")
+    put(store, "kept.md", "apple")
+
+    def write() -> None:
+        with store.writing():
+            put(store, "lost.md", "apple")
+            server.execute("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'owner'")
+            put(store, "lost too.md", "apple")
+
+    with pytest.raises(StoreAwayError):
+        write()
+    assert list(store.documents()) == ["kept.md"]
+    put(store, "again.md", "apple")
+    assert store.audit() == []
+    store.close()
+
+
+def test_kill_nine_in_the_middle_of_writes_leaves_whole_documents(server: Server) -> None:
+    """What was told to be written is there; what was not told is there whole or not at all."""
+    url = server.database("empty")
+    told: dict[str, int] = {}
+    for round_ in range(3):
+        stop = threading.Event()
+
+        def write(who: int, stop: threading.Event = stop, round_: int = round_) -> None:
+            with contextlib.suppress(StoreError):
+                store = PostgresStore(url, workspace="w", timeout_s=5.0)
+                for n in range(10_000):
+                    if stop.is_set():
+                        break
+                    path, turn = f"{who}/{n % 9}.md", round_ * 100_000 + n
+                    put(store, path, *(f"apple turn{turn} line{line}" for line in range(5)))
+                    told[path] = turn
+                    keys = [f"{path} apple turn{turn} line{line}" for line in range(5)]
+                    store.put_vectors(MODEL, {key: np.ones(4, dtype=np.float32) for key in keys})
+
+        threads = [threading.Thread(target=write, args=(n,)) for n in range(3)]
+        for thread in threads:
+            thread.start()
+        until = time.monotonic() + 20
+        before = len(told)
+        while len(told) < before + 6 and max(told.values(), default=-1) < round_ * 100_000 + 3:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        server.kill()
+        stop.set()
+        for thread in threads:
+            thread.join(20)
+        server.start()
+        store = PostgresStore(url, workspace="w")
+        assert store.audit() == []
+        for path, turn in told.items():
+            texts = [c.text for c in store.chunks_of(path)]
+            assert len(texts) == 5
+            (version,) = {int(text.split()[1].removeprefix("turn")) for text in texts}
+            assert version >= turn, "nothing that was told is lost"
+            told[path] = version
+        store.close()
+
+
+def test_a_slow_question_ends_at_the_timeout(server: Server) -> None:
+    store = PostgresStore(server.database("empty"), workspace="w", timeout_s=0.3)
+    begun = time.monotonic()
+    with pytest.raises(StoreBusyError, match=r"within 0\.3 s"):
+        store._all("SELECT pg_sleep(20)")
+    assert time.monotonic() - begun < 5.0
+    assert store.documents() == {}, "the next one is answered"
+    store.close()
+
+
+def test_a_storm_of_questions_shares_a_few_connections(server: Server) -> None:
+    store = PostgresStore(server.database("empty"), workspace="w")
+    put(store, "a.md", "apple")
+    failures: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            for _ in range(5):
+                assert len(store.lexical(APPLE, 5, Filters())) == 1
+        except BaseException as error:  # noqa: BLE001 - told below
+            failures.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(60)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert failures == []
+    assert server.execute("SELECT count(*) FROM pg_stat_activity WHERE usename = 'owner'")[0][0] <= 8
+    store.close()
+
+
+def test_a_server_without_a_free_connection_says_that_it_is_busy(server: Server) -> None:
+    url = server.database("empty")
+    PostgresStore(url, workspace="w").close()
+    name = Server.name_in(url)
+    server.execute(f"ALTER DATABASE {name} CONNECTION LIMIT 1")
+    with psycopg.connect(url), pytest.raises(StoreBusyError) as caught:
+        PostgresStore(url, workspace="w")
+    assert "pooler" in caught.value.hint
+    until = time.monotonic() + 20
+    while server.execute(f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}'") != [(0,)]:
+        assert time.monotonic() < until
+    PostgresStore(url, workspace="w").close()
+
+
+def test_a_replica_answers_says_how_far_it_is_behind_and_takes_over(server: Server) -> None:
+    url = server.database("empty")
+    store = PostgresStore(url, workspace="w")
+    put(store, "a.md", "apple")
+    with new_folder() as folder:
+        replica = Server(server.programs, folder, hot_standby="on")
+        replica.run("pg_basebackup", "-D", replica.data, "-h", server.folder, "-U", "admin", "-R", "-c", "fast")
+        replica.start()
+        try:
+            there = url.replace(str(server.folder), str(folder))
+            reader = PostgresStore(there, workspace="w", read_only=True)
+            put(store, "b.md", "apple")
+            until = time.monotonic() + 20
+            while len(reader.lexical(APPLE, 5, Filters())) < 2:
+                assert time.monotonic() < until, "what the primary has comes to the replica"
+                time.sleep(0.01)
+            assert reader.lag_s() is not None
+            assert store.lag_s() is None
+            assert reader.listen(0.05) is None
+            with pytest.raises(StoreError, match="takes no writes"):
+                put(reader, "c.md", "apple")
+            replica.execute("SELECT pg_wal_replay_pause()")
+            put(store, "c.md", "apple")
+            assert len(reader.lexical(APPLE, 5, Filters())) == 2, "a replica that lags answers with what it has"
+            replica.execute("SELECT pg_wal_replay_resume()")
+            # The primary dies: an address with both names finds the one that takes writes now.
+            both = url.replace(f"host={server.folder}", f"host={server.folder},{folder}")
+            pair = PostgresStore(both, workspace="w", timeout_s=10.0)
+            while len(reader.documents()) < 3:
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            server.kill()
+            replica.run("pg_ctl", "-D", replica.data, "-w", "promote")
+            assert len(pair.lexical(APPLE, 5, Filters())) == 3
+            put(pair, "d.md", "apple")
+            assert len(reader.lexical(APPLE, 5, Filters())) == 4
+            assert pair.audit() == []
+            for one in (reader, pair):
+                one.close()
+        finally:
+            replica.stop()
+            server.start()
+    store.close()

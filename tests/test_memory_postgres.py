@@ -1,0 +1,442 @@
+"""The front door over an index in PostgreSQL: the same answers as over a file, and everything that is done with one."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.embed.hashed import HashedEmbedder
+from recollect.errors import StoreAwayError, StoreBusyError, StoreError, UsageError
+from recollect.memory import Memory
+from recollect.ports import Role, Shared, Vectors
+from recollect.search.profiles import PROFILES
+from recollect.store.sqlite import SqliteStore
+from recollect.sync.migrate import migrate
+from recollect.types import Filters, Found
+from tests.conftest import CountingEmbedder, Write
+from tests.postgres import Server, new_folder, programs
+
+GOLDEN = Path(__file__).parent / "golden"
+ROWS = [json.loads(line) for line in (GOLDEN / "questions.jsonl").read_text().splitlines()]
+QUESTIONS = [row["query"] for row in ROWS]
+NOW = dt.datetime(2026, 6, 1, 9, 0)  # noqa: DTZ001 - a morning of this place
+_NAMES = itertools.count()
+_NEAR = 0.01  # a vector is a byte a dimension in a file, and four in a database
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory: pytest.TempPathFactory, database: str) -> Iterator[tuple[Memory, Memory]]:
+    """The golden notes in a file and in a database."""
+    root = tmp_path_factory.mktemp("golden") / "notes"
+    shutil.copytree(GOLDEN / "notes", root)
+    options: dict[str, Any] = {"embedder": HashedEmbedder(), "env": {}}
+    with Memory.open(root, **options) as file, Memory.open(root, index=database, **options) as shared:
+        for memory in (file, shared):
+            memory.sync()
+        yield file, shared
+
+
+@pytest.fixture
+def shared(root: Path, database: str) -> Iterator[Memory]:
+    """An empty workspace of its own in the database."""
+    name = f"shared-{next(_NAMES)}"
+    with Memory.open(root, index=database, index__workspace=name, embedder=HashedEmbedder(), env={}) as memory:
+        yield memory
+
+
+def shown(memory: Memory, question: str, **options: Any) -> list[Any]:
+    return told(memory.search(question, now=NOW, **options))
+
+
+def told(found: Found) -> list[Any]:
+    return [found.mode, found.notices, [
+        (h.chunk.id, h.chunk.path, h.chunk.start_line, h.superseded_by, h.conflicts_with, h.snippet) for h in found.hits
+    ]]  # fmt: skip
+
+
+@pytest.mark.parametrize("profile", ["default", "vector", "openclaw-2026.2.13"])
+def test_the_same_passages_come_in_the_same_order_from_both_stores(golden: tuple[Memory, Memory], profile: str) -> None:
+    file, shared = golden
+    for question in QUESTIONS:
+        ours, theirs = (m.search(question, now=NOW, profile=profile, sync=False) for m in (file, shared))
+        assert theirs.mode == ours.mode
+        assert [h.score for h in theirs.hits] == pytest.approx([h.score for h in ours.hits], abs=_NEAR)
+        for there, here in zip(theirs.hits, ours.hits, strict=True):
+            if there.chunk.id != here.chunk.id:  # two that are level may change places
+                score = next((h.score for h in ours.hits if h.chunk.id == there.chunk.id), ours.hits[-1].score)
+                assert score == pytest.approx(here.score, abs=2 * _NEAR), question
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+def test_every_profile_answers_as_well_from_both_stores(golden: tuple[Memory, Memory], profile: str) -> None:
+    """The scores of the keyword leg differ a little, since the two count lengths in their own way."""
+    right = [0, 0]
+    for row in ROWS[::2]:
+        for n, memory in enumerate(golden):
+            hits = memory.search(row["query"], now=NOW, profile=profile, sync=False).hits
+            right[n] += any(h.chunk.path == row["expect"].partition("#")[0] for h in hits)
+    assert abs(right[0] - right[1]) <= 3
+    assert min(right) > len(ROWS) / 8
+
+
+def test_filters_give_the_same_answers_from_both_stores(golden: tuple[Memory, Memory]) -> None:
+    for filters in (
+        Filters(since=dt.date(2026, 3, 1)),
+        Filters(until=dt.date(2026, 3, 31)),
+        Filters(path="memory"),
+        Filters(path="*.md", source="memory"),
+        Filters(as_of=dt.date(2026, 4, 1)),
+        Filters(origin="agent"),
+    ):
+        for question in QUESTIONS[:8]:
+            ours, theirs = (shown(memory, question, filters=filters, sync=False) for memory in golden)
+            assert theirs == ours
+
+
+def test_reasons_traces_and_timelines_are_the_same(golden: tuple[Memory, Memory]) -> None:
+    file, shared = golden
+    for question in QUESTIONS[:5]:
+        path = file.search(question, now=NOW).hits[0].chunk.path
+        stories = [memory.why(question, path, now=NOW)[1] for memory in golden]
+        assert len({(w.chunk.id, w.verdict, w.rank) for w in stories}) == 1
+        for direction in ("out", "in"):
+            walks = [memory.trace(path, direction=direction)[0] for memory in golden]
+            assert _plain(walks[1]) == _plain(walks[0])
+        assert [e.chunk.id for e in shared.timeline(path)[0]] == [e.chunk.id for e in file.timeline(path)[0]]
+    assert [e.chunk.id for e in shared.timeline()[0]] == [e.chunk.id for e in file.timeline()[0]]
+    assert shared.context(QUESTIONS[0], now=NOW).text == file.context(QUESTIONS[0], now=NOW).text
+
+
+def _plain(walk: Any) -> Any:
+    return [(h.kind, h.direction, h.depth, h.parent, h.node.path, h.again) for h in walk.hops]
+
+
+def test_what_is_remembered_is_found_and_what_is_forgotten_is_not(shared: Memory, root: Path, database: str) -> None:
+    done = shared.remember("The quokka of Rottnest smiles at noon.", now=NOW)
+    assert done.written
+    assert shared.search("quokka", now=NOW).hits[0].chunk.path == done.path
+    receipt = shared.forget(query="quokka", yes=True, now=NOW)
+    assert receipt.chunks
+    assert receipt.still_found == ()
+    assert "keeps bytes of deleted rows" in "".join(receipt.lingering)
+    assert not receipt.proved, "whose bytes nobody can look at, nobody can prove to be gone"
+    assert not said(shared)
+    name = shared.settings.index.workspace
+    options: dict[str, Any] = {"index__workspace": name, "embedder": HashedEmbedder(), "env": {}}
+    with Memory.open(root, index=database, **options) as other:
+        other.sync(force=True)
+        assert not said(other), "a tombstone holds for all who share the workspace"
+        assert other.unforget(receipt.id)[0]
+    assert said(shared)
+
+
+def said(memory: Memory) -> bool:
+    return any("quokka" in h.chunk.text for h in memory.search("quokka", now=NOW).hits)
+
+
+def test_nothing_of_the_index_is_written_into_the_workspace(shared: Memory, root: Path, write: Write) -> None:
+    write("memory/a.md", "The staging port is 8080.")
+    shared.sync()
+    assert {p.name for p in (root / ".recollect").iterdir()} <= {".gitignore", "notes.lock", "links.lock"}
+    assert shared.status().index.startswith("postgresql://")
+
+
+def test_an_index_goes_to_the_database_and_back_with_nothing_embedded(
+    golden: tuple[Memory, Memory], database: str, tmp_path: Path
+) -> None:
+    from recollect.store.postgres import PostgresStore
+
+    file = golden[0]
+    target = PostgresStore(database, workspace=str(tmp_path))
+    there = migrate(file.store, target)
+    back = SqliteStore(tmp_path / "back.sqlite")
+    again = migrate(target, back)
+    for done in (there, again):
+        assert done.verified, [p for p in done.parts if not p.same]
+    assert [p.checksum for p in again.parts] == [p.checksum for p in there.parts]
+    assert target.audit() == back.audit() == []
+    back.close()
+    target.close()
+    model = CountingEmbedder()
+    options: dict[str, Any] = {"embedder": model, "env": {}}
+    with Memory.open(file.root, index=database, index__workspace=str(tmp_path), **options) as memory:
+        report = memory.sync()
+        assert (report.added, report.changed, report.embedded, model.documents) == (0, 0, 0, [])
+        for question in QUESTIONS[:20]:
+            assert shown(memory, question) == shown(file, question)
+
+
+def test_a_migration_that_was_stopped_in_the_database_is_taken_up(
+    golden: tuple[Memory, Memory], database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from recollect.store.postgres import PostgresStore
+
+    monkeypatch.setattr("recollect.sync.migrate._BATCH", 5)
+    target = PostgresStore(database, workspace=str(tmp_path))
+
+    def stopped(what: str, done: int, total: int) -> None:
+        if what == "notes" and done >= total // 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        migrate(golden[0].store, target, progress=stopped)
+    done = migrate(golden[0].store, target)
+    assert done.verified
+    assert 0 < done.copied < done.copied + done.already == golden[0].store.counts()["documents"]
+    target.close()
+
+
+class Slow(CountingEmbedder):
+    """Counts every text it is given, by whom."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def embed(self, texts: Sequence[str], role: Role) -> Vectors:
+        if role == "document":
+            self.texts += texts
+            time.sleep(0.005)
+        return super().embed(texts, role)
+
+
+def workers(root: Path, database: str, name: str, count: int) -> list[Memory]:
+    options: dict[str, Any] = {"index": database, "index__workspace": name, "env": {}}
+    return [Memory.open(root, embedder=Slow(), **options) for _ in range(count)]
+
+
+def test_workers_share_one_embedding_and_no_text_is_embedded_twice(
+    root: Path, write: Write, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(120):
+        write(f"memory/n{n}.md", f"The lamp number {n} hangs in the hall of house {n}.")
+    team = workers(root, database, "team", 3)
+    monkeypatch.setattr("recollect.sync.engine._EMBED_BATCH", 8)
+    team[0].sync(embed=False)
+    with ThreadPoolExecutor(3) as pool:
+        reports = list(pool.map(lambda memory: memory.work(), team))
+    models = [m.embedder for m in team]
+    texts = [text for model in models if isinstance(model, Slow) for text in model.texts]
+    assert len(texts) == len(set(texts)) == 120
+    assert sum(r.embedded for r in reports) == 120
+    assert sum(r.embedded > 0 for r in reports) > 1, "one alone did everything"
+    assert [r.pending for r in reports] == [0, 0, 0]
+    assert team[1].status().answering == team[1].status().embedder != "none"
+    for memory in team:
+        memory.close()
+
+
+def test_workers_that_end_together_build_one_vector_index(
+    root: Path, write: Write, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.store.postgres_vectors.EXACT_UP_TO", 30)
+    for n in range(60):
+        write(f"memory/n{n}.md", f"The lamp number {n} hangs in the hall of house {n}.")
+    team = workers(root, database, "builders", 3)
+    team[0].sync()
+    model = team[0].status().embedder
+    with ThreadPoolExecutor(3) as pool:
+        made = list(pool.map(lambda memory: memory.store.settle(model), team))
+    assert any(made)
+    database_ = team[0].status().database
+    assert database_ is not None
+    assert database_.approximate == (model,)
+    assert team[1].search("lamp number 7", now=NOW).hits[0].chunk.path == "memory/n7.md"
+    for memory in team:
+        memory.close()
+
+
+def test_what_a_worker_that_died_had_claimed_is_done_by_another(
+    root: Path, write: Write, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(20):
+        write(f"memory/n{n}.md", f"The lamp number {n} hangs in the hall of house {n}.")
+    (memory,) = workers(root, database, "widow", 1)
+    memory.sync(embed=False)
+    assert isinstance(memory.store, Shared)
+    model = memory.embedder
+    assert model is not None
+    assert len(memory.store.claim(model.id, 7, 0.8)) == 7  # by one that is never heard of again
+    report = memory.work()
+    assert (report.embedded, report.pending) == (20, 0)
+    memory.close()
+
+
+def test_a_worker_on_a_file_is_a_clear_error(root: Path, write: Write) -> None:
+    write("memory/a.md", "one")
+    with Memory.open(root, embedder=HashedEmbedder(), env={}) as memory, pytest.raises(UsageError, match="one worker"):
+        memory.work()
+
+
+def test_agents_of_one_workspace_do_not_see_each_other(root: Path, write: Write, database: str) -> None:
+    write("memory/a.md", "The quokka of Rottnest smiles at noon.")
+    options: dict[str, Any] = {"index": database, "index__workspace": "agents", "env": {}, "embed__model": "none"}
+    with (
+        Memory.open(root, index__agent="ann", **options) as ann,
+        Memory.open(root, index__agent="bob", **options) as bob,
+    ):
+        ann.sync()
+        assert ann.search("quokka", sync=False).hits
+        assert not bob.search("quokka", sync=False).hits
+
+
+def test_status_tells_of_tables_indexes_claims_and_clients(golden: tuple[Memory, Memory]) -> None:
+    one = golden[1].status().database
+    assert one is not None
+    sizes = {t.name: t for t in one.tables}
+    assert sizes["chunks"].bytes > 0
+    assert sizes["chunks"].index_bytes > 0
+    assert (one.waiting, one.claimed, one.lag_s, one.approximate) == (0, 0, None, ())
+    assert 0 < one.connections <= one.most_connections
+    assert golden[0].status().database is None
+
+
+def test_a_server_that_is_too_old_is_named(postgres: Server, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.store.postgres_schema.LEAST_SERVER", 990_000)
+    with pytest.raises(StoreError, match="PostgreSQL 18") as caught:
+        Memory.open(root, index=postgres.database("empty"), env={})
+    assert caught.value.hint == "99 is the least"
+
+
+@pytest.fixture
+def own_server() -> Iterator[Server]:
+    """A server that may be stopped."""
+    where = programs()
+    with new_folder() as folder:
+        server = Server(where, folder).make().start()
+        server.execute("CREATE ROLE owner LOGIN")
+        server.execute("CREATE DATABASE empty")
+        server.execute("CREATE EXTENSION vector", "empty")
+        yield server
+        server.stop()
+
+
+def test_a_server_that_is_down_is_said_at_once_and_everything_goes_on_when_it_is_back(
+    own_server: Server, root: Path, write: Write
+) -> None:
+    for n in range(30):
+        write(f"memory/n{n}.md", f"The lamp number {n} hangs in the hall of house {n}.")
+    url = own_server.database("empty")
+    options: dict[str, Any] = {"index": url, "index__timeout_s": 5, "embedder": HashedEmbedder(), "env": {}}
+    with Memory.open(root, **options) as memory:
+        memory.stay()
+        memory.sync()
+        before = shown(memory, "lamp number 7")
+        own_server.kill()
+        begun = time.monotonic()
+        for _ in range(2):
+            with pytest.raises(StoreAwayError) as caught:
+                memory.search("lamp number 7", now=NOW)
+            assert caught.value.hint
+        write("memory/new.md", "The zeppelin lands at dawn.")
+        with pytest.raises(StoreAwayError):
+            memory.sync()
+        with pytest.raises(StoreAwayError):
+            Memory.open(root, **options)
+        assert time.monotonic() - begun < 5.0
+        own_server.start()
+        assert shown(memory, "lamp number 7") == before
+        assert memory.search("zeppelin", now=NOW).hits[0].chunk.path == "memory/new.md"
+        assert memory.store.audit() == []
+
+
+def test_a_sync_that_is_cut_off_leaves_whole_documents_and_is_taken_up(
+    own_server: Server, root: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.sync.engine._COMMIT_EVERY_S", 0.0)
+    for n in range(12):
+        write(f"memory/n{n}.md", "".join(f"# Part {k}\n\nThe lamp {n} of hall {k} is lit.\n\n" for k in range(6)))
+    url = own_server.database("empty")
+    with Memory.open(root, index=url, index__timeout_s=5, embedder=HashedEmbedder(), env={}) as memory:
+
+        def cut(what: str, done: int, total: int) -> None:
+            if what == "notes" and done == 5:
+                own_server.kill()
+
+        with pytest.raises(StoreAwayError):
+            memory.sync(progress=cut)
+        own_server.start()
+        there = memory.store.documents()
+        assert len(there) == 5
+        assert {len(memory.store.chunks_of(path)) for path in there} == {6}
+        report = memory.sync()
+        assert (report.added, report.unchanged) == (7, 5)
+        assert memory.store.audit() == []
+
+
+def test_a_statement_that_takes_too_long_is_an_error_in_time(own_server: Server, root: Path, write: Write) -> None:
+    write("memory/a.md", "The quokka of Rottnest smiles at noon.")
+    url = own_server.database("empty")
+    with Memory.open(root, index=url, index__timeout_s=0.5, embed__model="none", env={}) as memory:
+        memory.sync()
+        import psycopg
+
+        with psycopg.connect(url) as other:
+            other.execute("LOCK TABLE recollect.chunks IN ACCESS EXCLUSIVE MODE")
+            begun = time.monotonic()
+            with pytest.raises(StoreBusyError):
+                memory.search("quokka", now=NOW, sync=False)
+            assert time.monotonic() - begun < 3.0
+        assert memory.search("quokka", now=NOW).hits
+
+
+def until(true: Callable[[], object], timeout_s: float = 10.0) -> bool:
+    """Whether something comes true in time."""
+    end = time.monotonic() + timeout_s
+    while not true() and time.monotonic() < end:
+        time.sleep(0.05)
+    return bool(true())
+
+
+@pytest.mark.slow
+def test_a_replica_answers_says_how_far_it_is_behind_and_takes_no_writes(
+    own_server: Server, root: Path, write: Write
+) -> None:
+    write("memory/a.md", "The quokka of Rottnest smiles at noon.")
+    url = own_server.database("empty")
+    options: dict[str, Any] = {"embedder": HashedEmbedder(), "env": {}}
+    with Memory.open(root, index=url, **options) as memory, new_folder() as folder:
+        memory.sync()
+        replica = Server(own_server.programs, folder)
+        replica.run("pg_basebackup", "-h", own_server.folder, "-U", "admin", "-D", replica.data, "-R", "-c", "fast")
+        replica.start()
+        try:
+            theirs = url.replace(str(own_server.folder), str(folder))
+            with Memory.open(root, index=theirs, **options) as second:
+                assert second.store.read_only
+                assert [h.chunk.path for h in second.search("quokka", now=NOW).hits] == ["memory/a.md"]
+                for write_it in (
+                    second.sync,
+                    lambda: second.remember("more"),
+                    lambda: second.forget("MEMORY.md", yes=True),
+                ):
+                    with pytest.raises(StoreError, match="takes no writes"):
+                        write_it()
+                write("memory/b.md", "The wombat digs at night.")
+                memory.sync()
+                assert until(lambda: second.search("wombat", now=NOW).hits)
+                replica.execute("SELECT pg_wal_replay_pause()")
+                write("memory/c.md", "The echidna sleeps in the morning.")
+                memory.sync()
+                assert until(lambda: second.search("echidna", now=NOW).notices)
+                found = second.search("echidna", now=NOW)
+                assert [n.code for n in found.notices] == ["replica_behind"]
+                assert found.stale
+                replica.execute("SELECT pg_wal_replay_resume()")
+                assert until(lambda: any(h.chunk.path == "memory/c.md" for h in second.search("echidna", now=NOW).hits))
+                figures = second.status().database
+                assert figures is not None
+                assert figures.lag_s is not None
+                own_server.stop("fast")
+                assert until(lambda: (second.store.lag_s() or 0.0) > 0.0), "cut off is behind, whatever was received"
+        finally:
+            replica.stop()
