@@ -31,16 +31,25 @@ def _programs() -> Path | None:
     return Path(str(spec.origin)).parent / "pginstall" / "bin" if spec and have else None
 
 
+def within_reach(programs: Path, folder: Path) -> Path:
+    """The programs where another user can start them: copied where their own folder is closed to others."""
+    if all(parent.stat().st_mode & 0o001 for parent in (programs, *programs.parents)):
+        return programs
+    return Path(shutil.copytree(programs.parent, folder / "programs", symlinks=True)) / programs.name
+
+
 class Server:
     """One server in a folder of its own; it runs as nobody where the tests run as root, which it refuses."""
 
     def __init__(self, programs: Path, folder: Path, **settings: str) -> None:
-        self.programs, self.folder = programs, folder
+        self.folder = folder
         self.settings = {**_SETTINGS, "unix_socket_directories": str(folder), **settings}
         self.user = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
         self._count = itertools.count()
+        self.programs = programs
         if self.user:
             os.chown(folder, self.user.pw_uid, self.user.pw_gid)
+            self.programs = within_reach(programs, folder)
 
     def run(self, program: str, *arguments: str | Path) -> None:
         """Runs one of the server's programs; its output goes to a file, since the server would keep a pipe open."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from recollect.errors import StoreAwayError, StoreBusyError, StoreError
 from recollect.ports import Sought
 from recollect.store.postgres import PostgresStore
 from recollect.types import Chunk, Document, Facts, Filters
-from tests.postgres import Server, new_folder, programs
+from tests.postgres import Server, new_folder, programs, within_reach
 
 MODEL = "model@4"
 APPLE = Sought(("appl",))
@@ -233,3 +234,16 @@ def test_a_replica_answers_says_how_far_it_is_behind_and_takes_over(server: Serv
             replica.stop()
             server.start()
     store.close()
+
+
+def test_programs_in_a_closed_folder_are_started_all_the_same(tmp_path: Path) -> None:
+    """A checkout may be its owner's alone, and the server runs as somebody else where that is root."""
+    closed = tmp_path / "closed"
+    shutil.copytree(programs().parent, closed / "pginstall", symlinks=True)
+    closed.chmod(0o700)
+    with new_folder() as folder:
+        server = Server(within_reach(closed / "pginstall" / "bin", folder), folder).make().start()
+        try:
+            assert server.execute("SELECT 1") == [(1,)]
+        finally:
+            server.stop()
