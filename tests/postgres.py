@@ -35,7 +35,10 @@ def within_reach(programs: Path, folder: Path) -> Path:
     """The programs where another user can start them: copied where their own folder is closed to others."""
     if all(parent.stat().st_mode & 0o001 for parent in (programs, *programs.parents)):
         return programs
-    return Path(shutil.copytree(programs.parent, folder / "programs", symlinks=True)) / programs.name
+    package = programs.parent.parent  # with the libraries that stand beside it
+    for part in package.parent.glob(f"{package.name}*"):
+        shutil.copytree(part, folder / "programs" / part.name, symlinks=True)
+    return folder / "programs" / package.name / programs.parent.name / programs.name
 
 
 class Server:

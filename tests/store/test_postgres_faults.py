@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import psycopg
@@ -238,11 +239,12 @@ def test_a_replica_answers_says_how_far_it_is_behind_and_takes_over(server: Serv
 
 def test_programs_in_a_closed_folder_are_started_all_the_same(tmp_path: Path) -> None:
     """A checkout may be its owner's alone, and the server runs as somebody else where that is root."""
-    closed = tmp_path / "closed"
-    shutil.copytree(programs().parent, closed / "pginstall", symlinks=True)
+    closed, package = tmp_path / "closed", programs().parent.parent
+    for part in package.parent.glob(f"{package.name}*"):
+        shutil.copytree(part, closed / part.name, symlinks=True)
     closed.chmod(0o700)
     with new_folder() as folder:
-        server = Server(within_reach(closed / "pginstall" / "bin", folder), folder).make().start()
+        server = Server(within_reach(closed / package.name / "pginstall" / "bin", folder), folder).make().start()
         try:
             assert server.execute("SELECT 1") == [(1,)]
         finally:
