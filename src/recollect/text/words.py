@@ -235,6 +235,7 @@ def count_tokens(text: str) -> int:
     return wide + (narrow + 3) // 4 + (rest - narrow + 1) // 2
 
 
+@lru_cache(maxsize=4096)  # of the passages that searches bring again and again
 def foreign_share(text: str) -> float:
     """The share of a text's letters outside the Latin script, which an English model cannot read."""
     if text.isascii() or _FOREIGN.search(text) is None:
