@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -216,7 +216,7 @@ class Step:
     """What one stage did: the order that came out and the ids it dropped."""
 
     stage: str
-    marks: tuple[Mark, ...]
+    marks: Sequence[Mark]
     dropped: tuple[str, ...] = ()
     took_ms: float = 0.0
 

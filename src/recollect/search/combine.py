@@ -22,9 +22,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from recollect.search.fusion import ordered, sigmoid
 from recollect.types import Candidate, Query
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LEXICAL: Mapping[str, float] = {"always": -1.88, "rare": 38.0, "standing_out": -7.87, "alike": -7.7}
 VECTOR: Mapping[str, float] = {"always": 8.2, "rare": -17.6, "standing_out": 1.38, "alike": 4.2}
@@ -61,7 +65,10 @@ def question_evidence(candidates: Sequence[Candidate]) -> dict[str, float]:
     shared = candidates[0].signals
     nearest = max(c.signals.get("z", 0.0) for c in candidates)
     covered = max(c.signals.get("cover", 0.0) for c in candidates)
-    wordy = sorted(candidates, key=lambda c: (-c.signals.get("text", 0.0), c.id))[:_FIRST]
+    texts = [c.signals.get("text", 0.0) for c in candidates]
+    least = sorted(texts)[-_FIRST:][0]  # few reach it, and only those are put in order
+    among_best = [c for c, text in zip(candidates, texts, strict=True) if text >= least]
+    wordy = sorted(among_best, key=lambda c: (-c.signals.get("text", 0.0), c.id))[:_FIRST]
     among = sum(c.signals.get("z", 0.0) for c in wordy) / len(wordy)
     return {
         "always": 1.0,
@@ -103,7 +110,13 @@ def confidence_features(
     candidate: Candidate, question: Mapping[str, float], reached: float, best: float
 ) -> dict[str, float]:
     """What the confidence looks at: the passage in itself, how far it is under the best, and the question."""
-    s = candidate.signals
+    return _confidence_features(candidate.signals, question, reached, best)
+
+
+def _confidence_features(
+    s: Mapping[str, Any], question: Mapping[str, float], reached: Any, best: float
+) -> dict[str, Any]:
+    """The same for the signals of one passage, or of all at once, where each signal is an array."""
     return {
         "bias": 1.0,
         "total": reached,
@@ -130,11 +143,14 @@ def leg_weights(question: Mapping[str, float]) -> tuple[float, float]:
     return max(0.0, lexical), max(0.0, vector)
 
 
-def parts(
-    candidate: Candidate, question: Mapping[str, float], weights: tuple[float, float]
-) -> tuple[float, float, float]:
-    """What keywords, meaning and everything else add to a passage: `features` summed up, as it runs for every one."""
-    get = candidate.signals.get
+def parts(candidate: Candidate, question: Mapping[str, float], weights: tuple[float, float]) -> tuple[Any, ...]:
+    """What keywords, meaning and everything else add to a passage: `features` summed up."""
+    return _parts(candidate.signals, question, weights)
+
+
+def _parts(signals: Mapping[str, Any], question: Mapping[str, float], weights: tuple[float, float]) -> tuple[Any, ...]:
+    """The same for the signals of one passage, or of all at once, where each signal is an array."""
+    get = signals.get
     foreign = get("foreign", 0.0)
     cosine = get("z", 0.0) / get("noise", 1.0)
     text = (
@@ -145,14 +161,13 @@ def parts(
     trust = question["trust"]
     rest = 0.0
     for name in REST:
-        if value := get(name, 0.0):
-            rest += OTHER[name] * value * (trust if name in _WORDS else 1.0)
+        rest = rest + OTHER[name] * get(name, 0.0) * (trust if name in _WORDS else 1.0)
     return weights[0] * text, (weights[1] * (1.0 - foreign) + OTHER["foreign"] * foreign) * cosine, rest
 
 
 def total(candidate: Candidate, question: Mapping[str, float], weights: tuple[float, float]) -> float:
     """The combined evidence of one passage."""
-    return sum(parts(candidate, question, weights))
+    return float(sum(parts(candidate, question, weights)))
 
 
 def score_of(reached: float) -> float:
@@ -193,29 +208,59 @@ class Combine:
         question = question_evidence(candidates)
         weights = leg_weights(question)
         weights = (weights[0] * self.lexical, weights[1] * self.vector)
-        found = [parts(c, question, weights) for c in candidates]
-        best = max(map(sum, found), default=0.0)
-        return ordered(_scored(c, three, question, best) for c, three in zip(candidates, found, strict=True))
+        if not candidates:
+            return []
+        columns = _columns(candidates)
+        count = len(candidates)
+        three = [_listed(part, count) for part in _parts(columns, question, weights)]
+        reached = [a + b + c for a, b, c in zip(*three, strict=True)]
+        sure = _confidences(candidates, columns, question, reached)
+        trust = question["trust"]
+        return ordered(
+            # Made outright: `replace` takes three times as long, and this runs for every candidate of every search.
+            Candidate(
+                c.chunk,
+                score_of(total),
+                c.ranks,
+                {
+                    **c.signals,
+                    "keywords": keywords,
+                    "meaning": meaning,
+                    "total": total,
+                    "trust": trust,
+                    "confidence": confidence,
+                },
+                c.relations,
+            )
+            for c, keywords, meaning, total, confidence in zip(candidates, *three[:2], reached, sure, strict=True)
+        )
 
 
-def _scored(
-    candidate: Candidate, three: tuple[float, float, float], question: Mapping[str, float], best: float
-) -> Candidate:
-    reached = sum(three)
-    known = {
-        "keywords": three[0],
-        "meaning": three[1],
-        "total": reached,
-        "trust": question["trust"],
-        "confidence": confidence(candidate, question, reached, best),
-    }
-    # Made outright: `replace` takes three times as long, and this runs for every candidate of every search.
-    signals = {**candidate.signals, **known}
-    return Candidate(candidate.chunk, score_of(reached), candidate.ranks, signals, candidate.relations)
+def _columns(candidates: Sequence[Candidate]) -> dict[str, NDArray[Any]]:
+    """The signals that scores are made of, each for all passages; what the first lacks of the question's, all lack."""
+    import numpy as np  # noqa: PLC0415
+
+    signals = [c.signals for c in candidates]
+    out = {name: np.array([s.get(name, 0.0) for s in signals]) for name in ("z", "text", *REST)}
+    asked = {name: missing for name, missing in (("noise", 1.0), ("foreign", 0.0)) if name in signals[0]}
+    return out | {name: np.array([s.get(name, missing) for s in signals]) for name, missing in asked.items()}
 
 
-def confidence(candidate: Candidate, question: Mapping[str, float], reached: float, best: float) -> float:
-    """How likely a passage is relevant at all; where there is no vector, by a table of its own."""
-    table = CONFIDENCE if "cosine" in candidate.signals else CONFIDENCE_WORDS
-    found = confidence_features(candidate, question, reached, best)
-    return sigmoid(sum([weight * found[name] for name, weight in table.items()]))
+def _listed(values: Any, count: int) -> list[float]:
+    """An array as a list; a number that is the same for all, so many times."""
+    return values.tolist() if hasattr(values, "tolist") else [values] * count
+
+
+def _confidences(
+    candidates: Sequence[Candidate], columns: Mapping[str, Any], question: Mapping[str, float], reached: list[float]
+) -> list[float]:
+    """How likely each passage is relevant at all; where there is no vector, by a table of its own."""
+    import numpy as np  # noqa: PLC0415
+
+    found = _confidence_features(columns, question, np.array(reached), max(reached))
+    near = ["cosine" in c.signals for c in candidates]
+    by: dict[bool, list[float]] = {}
+    for one in set(near):
+        table = CONFIDENCE if one else CONFIDENCE_WORDS
+        by[one] = _listed(sum([weight * found[name] for name, weight in table.items()]), len(near))
+    return [sigmoid(by[one][i]) for i, one in enumerate(near)]

@@ -118,19 +118,24 @@ def measured(ask: Ask, found: Placed) -> dict[str, float]:
     norm = K1 * (1 - B + B * found.length / (ask.mean_length or 1.0))
     bm25 = cover = in_head = 0.0
     for term, weight in weights.items():
-        tf = len(places.get(term, ())) + (HEAD_WEIGHT if term in head else 0.0)
-        if tf:
+        at = places.get(term, ())
+        named = head and term in head
+        if at or named:
+            tf = len(at) + (HEAD_WEIGHT if named else 0.0)
             bm25 += weight * tf * (K1 + 1) / (tf + norm)
             cover += weight
-            if term in head:
+            if named:
                 in_head += weight
-    whole = sorted((i, term) for term, at in places.items() for i in at)
+    if len(places) == 1:
+        fullest = weights[next(iter(places))]
+    else:
+        fullest = densest(sorted([(i, term) for term, at in places.items() for i in at]), weights)
     return {
         "text": bm25 / ask.reach if ask.reach else 0.0,
         "bm25": bm25,
         "cover": cover / ask.total if ask.total else 0.0,
         "near": _near(ask, places) if len(places) > 1 else 0.0,
-        "window": densest(whole, weights) / ask.total if ask.total else 0.0,
+        "window": fullest / ask.total if ask.total else 0.0,
         "head": in_head / ask.total if ask.total else 0.0,
         "exact": len(found.exact) / len(ask.terms.exact) if found.exact else 0.0,
     }

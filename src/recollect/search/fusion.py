@@ -13,7 +13,7 @@ RRF_K = 60
 
 def ordered(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Best first, ties by id."""
-    return sorted(candidates, key=lambda c: (-c.score, c.id))
+    return sorted(candidates, key=lambda c: (-c.score, c.chunk.id))
 
 
 def rescored(candidates: Iterable[Candidate], score: Callable[[Candidate], float]) -> list[Candidate]:
@@ -24,10 +24,13 @@ def rescored(candidates: Iterable[Candidate], score: Callable[[Candidate], float
 def falling(candidates: Iterable[Candidate]) -> list[Candidate]:
     """The same order with scores that fall where they must, so that no later sort undoes it."""
     out: list[Candidate] = []
+    last: Candidate | None = None
     for c in candidates:
-        last = out[-1] if out else c
-        risen = (-c.score, c.id) < (-last.score, last.id)
-        out.append(replace(c, score=min(last.score * (1.0 - 1e-9), math.nextafter(last.score, 0.0))) if risen else c)
+        if last is None or c.score < last.score or (c.score == last.score and c.id >= last.id):
+            last = c
+        else:
+            last = replace(c, score=min(last.score * (1.0 - 1e-9), math.nextafter(last.score, 0.0)))
+        out.append(last)
     return out
 
 

@@ -17,6 +17,7 @@ from operator import is_
 from recollect.errors import RecollectError, StoreAwayError, StoreDamagedError, StoreError
 from recollect.ports import Asked, Embedder, Nearest, Scored, Stage, Store, Vectors
 from recollect.search.evidence import Ask, ask, measures
+from recollect.search.marks import Marks
 from recollect.text.words import foreign_share, query_terms
 from recollect.types import Candidate, LegRank, Mark, Notice, Query, Relations, Step, Trace
 
@@ -98,17 +99,12 @@ def run(query: Query, profile: Profile, bench: Bench) -> Ranked:
         found["vector"] = nearest.rows
     took["vector"] = time.perf_counter() - begun
     candidates = _candidates(query, bench, asked, found=found, vector=vector, nearest=nearest)
-    legs = tuple(
-        Step(name, tuple(Mark(c.id, c.ranks[name].rank, c.ranks[name].score) for c in ranked), (), took[name] * 1000)
-        for name in profile.legs
-        if name in found
-        for ranked in [sorted((c for c in candidates if name in c.ranks), key=lambda c: c.ranks[name].rank)]
-    )
+    legs = tuple(Step(name, _of_leg(candidates, name), (), took[name] * 1000) for name in profile.legs if name in found)
     mode = (
         "vector" if found.get("vector") and "lexical" not in found else "hybrid" if found.get("vector") else "lexical"
     )
     steps: list[Step] = []
-    pooled = {c.id: c for c in candidates}
+    pooled = {c.chunk.id: c for c in candidates}
     for stage in (profile.fusion, *profile.stages):
         begun = time.perf_counter()
         after = list(stage(candidates, query))
@@ -116,13 +112,29 @@ def run(query: Query, profile: Profile, bench: Bench) -> Ranked:
         if steps and len(after) == len(candidates) and all(map(is_, after, candidates)):
             steps.append(replace(steps[-1], stage=repr(stage), dropped=(), took_ms=spent))
             continue
-        kept = {c.id: c for c in after}
-        marks = tuple(Mark(c.id, rank, c.score) for rank, c in enumerate(after, start=1))
-        steps.append(Step(repr(stage), marks, tuple(c.id for c in candidates if c.id not in kept), spent))
+        kept = {c.chunk.id: c for c in after}
+        # A stage repeats and invents nothing, so where there are as many as before, none is gone.
+        gone = tuple(c.id for c in candidates if c.id not in kept) if len(after) != len(candidates) else ()
+        steps.append(Step(repr(stage), _of_stage(after), gone, spent))
         pooled |= kept
         candidates = after
     model = vector.model if vector else ""
     return Ranked(tuple(candidates), Trace(legs, tuple(steps), pooled), tuple(notices), mode, model)
+
+
+def _of_leg(candidates: Sequence[Candidate], name: str) -> Sequence[Mark]:
+    """What a leg found, by its own ranks."""
+
+    def make() -> tuple[Mark, ...]:
+        ranked = sorted((c for c in candidates if name in c.ranks), key=lambda c: c.ranks[name].rank)
+        return tuple(Mark(c.id, c.ranks[name].rank, c.ranks[name].score) for c in ranked)
+
+    return Marks(sum(name in c.ranks for c in candidates), make)
+
+
+def _of_stage(after: Sequence[Candidate]) -> Sequence[Mark]:
+    """The order that came out of a stage."""
+    return Marks(len(after), lambda: tuple(Mark(c.id, rank, c.score) for rank, c in enumerate(after, start=1)))
 
 
 def _start_vector(
@@ -191,9 +203,9 @@ def _candidates(
     cosines = store.cosines(vector.model, vector.vector, rows) if vector is not None else {}
     ranks: dict[int, dict[str, LegRank]] = {row: {} for row in rows}
     for name, scored in found.items():
-        ordered = sorted((s for s in scored if s.row in chunks), key=lambda s: (-s.score, chunks[s.row].id))
-        for rank, one in enumerate(ordered, start=1):
-            ranks[one.row][name] = LegRank(rank, one.score)
+        ordered = sorted((-s.score, chunks[s.row].id, s.row) for s in scored if s.row in chunks)
+        for rank, (score, _, row) in enumerate(ordered, start=1):
+            ranks[row][name] = LegRank(rank, -score)
     related = store.relations(list(chunks.values()), query.filters) if bench.relations else {}
     shared = query_signals(query, asked, nearest)
     words = measures(asked, store, rows)
@@ -202,20 +214,24 @@ def _candidates(
         if row not in chunks or row not in words:
             continue  # dropped by another process between the legs and here
         signals = {**shared, **words[row]}
+        chunk = chunks[row]
         if row in cosines:
             signals["cosine"] = cosines[row]
             signals["z"] = (cosines[row] - nearest.mean) / nearest.deviation if nearest.deviation > 1e-9 else 0.0
-            text = chunks[row].text
-            wide = len(text.encode("ascii", "ignore")) < (1.0 - _OTHER_SCRIPT / 2) * len(text)
-            gap = foreign_share(text) - shared["foreign"] if wide else 0.0
+            gap = 0.0 if chunk.text.isascii() else _foreign(chunk.text) - shared["foreign"]
             if gap > _OTHER_SCRIPT:
                 signals["z"] *= 1.0 - gap  # the model reads the question but not the passage: its cosine is chance
-        chunk = chunks[row]
         if query.dates and chunk.day:
             signals["date"] = max(day_match(chunk.day, s.start, s.end) for s in query.dates)
         out.append(Candidate(chunk, 0.0, ranks[row], signals, related.get(row, _UNRELATED)))
-    out.sort(key=lambda c: c.id)
+    out.sort(key=lambda c: c.chunk.id)
     return out
+
+
+def _foreign(text: str) -> float:
+    """The share of a passage that an English model cannot read, counted where it may be enough to matter."""
+    wide = len(text.encode("ascii", "ignore")) < (1.0 - _OTHER_SCRIPT / 2) * len(text)
+    return foreign_share(text) if wide else 0.0
 
 
 def day_match(day: dt.date, start: dt.date, end: dt.date) -> float:

@@ -172,6 +172,8 @@ class Suppress:
         for c in candidates:
             for name in c.chunk.facts.supersedes:
                 by.setdefault(name, set()).add(c.chunk.path)
+        if not by:  # no note here says that it replaces anything
+            return [c for c in candidates if c.chunk.facts.pinned or c.relations.copy or not c.relations.superseded_by]
         none: set[str] = set()
 
         def stays(c: Candidate) -> bool:

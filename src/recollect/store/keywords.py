@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from recollect.ports import FieldTerms, Placed, Scored, Sought, TermCounts
+from recollect.store.recent import AT_ONCE, Recent
 from recollect.store.sealed import GoneError, SegmentTables, in_parts
 from recollect.text.bm25 import EXACT_WEIGHT, HEAD_WEIGHT, idf
 from recollect.text.words import index_terms
@@ -32,6 +33,7 @@ class KeywordTables(SegmentTables):
 
         def _allowed(self, filters: Filters) -> Any: ...
         def _first(self, found: Sequence[Scored], limit: int) -> list[Scored]: ...
+        def _recent(self) -> Recent | None: ...
         def chunks(self, rows: Sequence[int]) -> dict[int, Chunk]: ...  # noqa: D102
 
     def _asking(self, ask: Callable[[Lexicon], Any]) -> Any:
@@ -43,10 +45,21 @@ class KeywordTables(SegmentTables):
                 self._known = None
         raise self._damaged_words("pages are missing")
 
-    def _numbers(self, words: Iterable[str]) -> dict[str, int]:
+    def _numbers(self, words: Iterable[str], kept: Recent | None = None) -> dict[str, int]:
         self._flush_own()
+        wanted = list(dict.fromkeys(words))
+        kept = kept or self._recent()
+        if kept is None or len(wanted) > AT_ONCE:
+            return self._numbered(wanted)
+        known = kept.words
+        if todo := [word for word in wanted if word not in known]:
+            found = self._numbered(todo)
+            known.update((word, found.get(word)) for word in todo)
+        return {word: number for word in wanted if (number := known[word]) is not None}
+
+    def _numbered(self, words: Sequence[str]) -> dict[str, int]:
         out: dict[str, int] = {}
-        for some in in_parts(list(dict.fromkeys(words))):
+        for some in in_parts(words):
             marks = ",".join("?" * len(some))
             out.update(self._all(f"SELECT word, id FROM words WHERE word IN ({marks})", some))
         return out
@@ -154,39 +167,55 @@ class KeywordTables(SegmentTables):
         """Where the words, prefixes and exact forms that are sought stand in chunks, by row."""
         import numpy as np  # noqa: PLC0415
 
-        numbers = self._numbers([*sought.words, *sought.exact])
-        words = {numbers[word]: word for word in sought.words if word in numbers}
+        kept = self._recent()
+        numbers = self._numbers([*sought.words, *sought.exact], kept)
         exact = {numbers[word]: word for word in sought.exact if word in numbers}
-        begun: dict[int, list[str]] = {}
+        words: dict[int, tuple[str, ...]] = {numbers[w]: (w,) for w in sought.words if w in numbers}
         for prefix, some in self._begun(sought.prefixes).items():
             for number in some:
-                begun.setdefault(number, []).append(prefix)
-        found = self._fields_of(rows)
-        flat, counts = self._decoded([blob for fields in found.values() for blob in fields])
-        wanted = np.asarray([*words, *exact, *begun], dtype=np.int64)
-        sieve = np.zeros(max(int(flat.max(initial=0)), int(wanted.max(initial=0))) + 1, dtype=bool)
-        sieve[wanted] = True
-        hits = np.flatnonzero(sieve[flat])
+                words[number] = (*words.get(number, ()), prefix)
+        found = self._terms_at(rows, kept)
+        flat = np.concatenate([one[0] for one in found.values()]) if found else np.zeros(0, dtype=np.int64)
+        counts = np.asarray([count for one in found.values() for count in one[1:]], dtype=np.int64)
+        hits = np.flatnonzero(np.isin(flat, np.asarray([*words, *exact], dtype=flat.dtype)))
         ends = np.cumsum(counts)
         fields = np.searchsorted(ends, hits, side="right")
         inside = (hits - (ends - counts)[fields]).tolist()
         body: dict[int, dict[str, list[int]]] = {}
         named: dict[int, set[str]] = {}
         for number, field, at in zip(flat[hits].tolist(), fields.tolist(), inside, strict=True):
-            if field % 3 == 2:
+            kind = field % 3
+            if kind == 2:
                 if number in exact:
                     named.setdefault(field, set()).add(exact[number])
-                continue
-            for word in ((words[number],) if number in words else ()) + tuple(begun.get(number, ())):
-                if field % 3:
+            elif kind:
+                for word in words.get(number, ()):
                     body.setdefault(field, {}).setdefault(word, []).append(at)
-                else:
-                    named.setdefault(field, set()).add(word)
+            else:
+                named.setdefault(field, set()).update(words.get(number, ()))
         none: frozenset[str] = frozenset()
+        there = {field // 3 for field in (*body, *named)}
+        blank = {length: Placed(length, {}) for length in {one[2] for one in found.values()}}
         return {
-            row: Placed(length, body.get(3 * n + 1, {}), named.get(3 * n, none), named.get(3 * n + 2, none))
-            for n, (row, length) in enumerate(zip(found, counts[1::3].tolist(), strict=True))
+            row: Placed(one[2], body.get(3 * n + 1, {}), named.get(3 * n, none), named.get(3 * n + 2, none))
+            if n in there
+            else blank[one[2]]
+            for n, (row, one) in enumerate(found.items())
         }
+
+    def _terms_at(self, rows: Sequence[int], kept: Recent | None) -> dict[int, tuple[NDArray[Any], int, int, int]]:
+        """The numbers of the terms of rows, and how many are of the head, of the body and exact forms."""
+        known = {} if kept is None or len(rows) > AT_ONCE else kept.terms
+        if todo := [row for row in rows if row not in known]:
+            found = self._fields_of(todo)
+            numbers, counts = self._decoded([blob for fields in found.values() for blob in fields])
+            sizes, end = counts.tolist(), 0
+            for n, row in enumerate(found):
+                head, body, exact = sizes[3 * n : 3 * n + 3]
+                some = numbers[end : end + head + body + exact].astype("i4")
+                known[row] = (some, head, body, exact)
+                end += len(some)
+        return {row: known[row] for row in rows if row in known}
 
     def _begun(self, prefixes: Sequence[str]) -> dict[str, list[int]]:
         """The numbers of the words that begin with each prefix."""

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from recollect.ports import Copy, Judgement
+from recollect.store.recent import AT_ONCE, Recent
 from recollect.types import Chunk, Filters, Relations
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ class KinTables:
         def _allowed(self, filters: Filters) -> frozenset[int] | None: ...
         def chunks(self, rows: Sequence[int]) -> dict[int, Chunk]: ...  # noqa: D102
         def writing(self) -> AbstractContextManager[None]: ...  # noqa: D102
+
+    def _recent(self) -> Recent | None:
+        """What was read lately, where a store keeps that."""
+        return None
 
     def unjudged(self, limit: int) -> list[int]:
         """Rows whose likeness to others was not looked at since they or their document changed, the oldest first."""
@@ -102,6 +107,11 @@ class KinTables:
                 [(*replaced, c.chunk.row) for c in copies for replaced in c.replaces],
             )
             self._db.executemany("DELETE FROM unjudged WHERE row = ?", rows)
+            self._judged()
+
+    def _judged(self) -> None:
+        """Counts changes of what passages are to each other; inside a transaction."""
+        self._db.execute("INSERT INTO meta VALUES ('judged', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1")
 
     def judgements(self, rows: Sequence[int]) -> dict[int, Judgement]:
         """What was found out about chunks, by row; those that wait to be judged are left out."""
@@ -124,6 +134,7 @@ class KinTables:
         """Moves all chunks of a form to a group."""
         with self.writing():
             self._db.execute("UPDATE copies SET kin = ? WHERE form = ?", (kin, form))
+            self._judged()
 
     def judge_anew(self) -> None:
         """Forgets every judgement; all chunks wait again."""
@@ -131,9 +142,21 @@ class KinTables:
             for table in ("copies", "traits", "conflicts", "replaced"):
                 self._db.execute(f"DELETE FROM {table}")
             self._db.execute("INSERT OR IGNORE INTO unjudged SELECT row FROM chunks")
+            self._judged()
 
     def relations(self, chunks: Sequence[Chunk], filters: Filters) -> dict[int, Relations]:
         """What passages that pass the filters are to these, by row; rows that have no relation are left out."""
+        kept = None if filters or len(chunks) > AT_ONCE else self._recent()
+        if kept is None:
+            return self._related(chunks, filters)
+        known = kept.kin
+        if todo := [c for c in chunks if c.row not in known]:
+            found = self._related(todo, filters)
+            known.update((c.row, found.get(c.row)) for c in todo)
+        return {c.row: one for c in chunks if (one := known[c.row]) is not None}
+
+    def _related(self, chunks: Sequence[Chunk], filters: Filters) -> dict[int, Relations]:
+        """The same, from the tables; what one passage is told does not depend on which others are asked for."""
         by_row = {c.row: c for c in chunks}
         allowed = self._allowed(filters)
         newest = self._newest(list(by_row), allowed)

@@ -29,6 +29,7 @@ from recollect.store.lock import locked
 from recollect.store.matrix import SMALL_DIM, Matrix, to_blob
 from recollect.store.numbers import code
 from recollect.store.pages import RESERVED_BYTES, checking_vfs
+from recollect.store.recent import AT_ONCE, Recent
 from recollect.store.schema import APPLICATION_ID, MIGRATIONS
 from recollect.store.segments import VectorTables
 from recollect.types import Chunk, Document, Facts, Filters
@@ -40,7 +41,7 @@ _IN = 900
 _OPEN_AGAIN_S = 0.02
 _LEFT_BEHIND_S = 3600.0
 _PLAUSIBLE_VERSION = 1000
-_COUNTED = ("generation", "chunks", "place")
+_COUNTED = ("generation", "chunks", "place", "judged")
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name, type"
 _FILTERS = 16
 _KEPT_BYTES = f"(CASE WHEN m.dim < {SMALL_DIM} THEN 4 * m.dim ELSE m.dim END)"
@@ -132,6 +133,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
         self._matrices: dict[str, Matrix] = {}
         self._missing: dict[str, tuple[tuple[int, int], list[int]]] = {}
         self._passed: dict[Filters, tuple[tuple[Any, ...], Allowed]] = {}
+        self._lately = Recent(())
         self._depth = 0
         self._changed = False
         self._moved = False
@@ -627,8 +629,10 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
                 if allowed is None or row in allowed:
                     found[row] = max(found.get(row, 0.0), score)
 
-        for name in names:
-            add("d.name = ?", (name,), 2.0)
+        for part in _parts(names):  # most words of a question name no file, so they are looked for at once
+            marks = ",".join("?" * len(part))
+            for (name,) in self._all(f"SELECT DISTINCT name FROM documents WHERE name IN ({marks})", part):
+                add("d.name = ?", (name,), 2.0)
         for start, end in days:
             length = (dt.date.fromisoformat(end) - dt.date.fromisoformat(start)).days + 1
             add("d.date BETWEEN ? AND ? AND c.time IS NULL", (start, end), 1.0 / length**0.5)
@@ -638,7 +642,24 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
 
     def chunks(self, rows: Sequence[int]) -> dict[int, Chunk]:
         """Whole chunks by row."""
-        return {c.row: c for c in self._chunks_where("c.row", rows)}
+        kept = self._recent() if 0 < len(rows) <= AT_ONCE else None
+        if kept is None:
+            return {c.row: c for c in self._chunks_where("c.row", rows)}
+        known = kept.chunks
+        if todo := [row for row in rows if row not in known]:
+            known.update((c.row, c) for c in self._chunks_where("c.row", todo))
+        return {row: known[row] for row in sorted(set(rows)) if row in known}
+
+    def _recent(self) -> Recent | None:
+        """What was read lately of the index as it is now; None in a transaction, which sees what nobody else may."""
+        if self._depth:
+            return None
+        sql = "SELECT key, value FROM meta WHERE key IN ('chunks', 'touched', 'judged') ORDER BY key"
+        stamp = tuple(self._all(sql))
+        kept = self._lately
+        if kept.stamp != stamp or kept.full:
+            kept = self._lately = Recent(stamp)
+        return kept
 
     def chunks_by_id(self, prefix: str) -> list[Chunk]:
         """Chunks whose id begins with a prefix, at most ten."""
@@ -869,6 +890,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
                 self._dissolve(live_share=1.0)  # segments with a forgotten vector are made again without it
                 self._scrub_words()
             self._matrices.clear()
+            self._lately = Recent(())
             self._db.execute("VACUUM")
             if self._file is None:
                 return gone, True

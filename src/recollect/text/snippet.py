@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from recollect.text.words import is_unspaced, places, query_terms, term_set
+from recollect.text.words import is_unspaced, places, query_terms, stems_in, term_set
 
 _GAP = re.compile(r"\s")
 _TRIM = 24
@@ -19,7 +19,8 @@ def snippet(text: str, query: str, *, limit: int = 320) -> str:
     if len(flat) <= limit:
         return flat
     room = max(0, limit - 2)  # for the dots on both sides
-    first, last = _densest(list(_matches(flat, query)), room)
+    plain = flat.isascii() and not query_terms(query).prefixes
+    first, last = _densest(list((_plain_matches if plain else _matches)(flat, query)), room)
     start = max(0, min(first - room // 5, len(flat) - room))
     end = max(start + room, min(last, first + room))
     start = end - room
@@ -55,6 +56,19 @@ def _matches(text: str, query: str) -> Iterator[tuple[int, int, frozenset[str]]]
             stop = min(end, at + _STEP + 1)
             if terms_seen := seen(text[at:stop]):
                 yield at, stop, terms_seen
+
+
+def _plain_matches(text: str, query: str) -> Iterator[tuple[int, int, frozenset[str]]]:
+    """The same for a text that is all ASCII and a question without prefixes, in half the time."""
+    wanted = frozenset(query_terms(query).words)
+    end = 0
+    for word, stems in stems_in(text):
+        start = text.find(word, end)  # what stands between two words begins none
+        end = start + len(word)
+        if stems in wanted:
+            yield start, end, frozenset((stems,))
+        elif " " in stems and (found := wanted.intersection(stems.split())):
+            yield start, end, found
 
 
 @lru_cache(maxsize=8192)

@@ -184,6 +184,12 @@ def places(text: str) -> Iterator[tuple[int, int]]:
     return (match.span() for match in (_ASCII if text.isascii() else _ANY).finditer(text))
 
 
+def stems_in(text: str) -> Iterator[tuple[str, str]]:
+    """The words of a text that is all ASCII, each with its terms."""
+    words = _ASCII.findall(text)
+    return zip(words, [stems for stems, _ in map(_analyser.__getitem__, words)], strict=True)
+
+
 def index_terms(text: str) -> tuple[str, str]:
     """What the index stores for a text: its terms in order, and the exact forms that stemming changed."""
     found = _pieces(text)
