@@ -20,7 +20,7 @@ from recollect.memory import Memory
 
 # When something was read, and how often something was written, differs from run to run.
 _LEFT_OUT = {"documents": {"synced_ns"}, "models": {"changed"}}
-_KEYS = "key NOT IN ('place', 'generation', 'chunks', 'analysis_since', 'forgotten_since')"
+_KEYS = "key NOT IN ('place', 'generation', 'chunks', 'analysis_since', 'forgotten_since', 'stale')"
 
 
 def tables(path: Path) -> list[str]:

@@ -127,7 +127,7 @@ def test_an_index_of_a_newer_version(capsys: Capture) -> None:
         ("UPDATE fields SET body = x'01' WHERE row = 1", "keywords of MEMORY.md are not those of its text"),
         ("DELETE FROM copies WHERE row = 1", "never compared with others"),
         ("INSERT INTO conflicts VALUES (x'01', x'02')", "1 contradictions are of no passage"),
-        ("INSERT INTO traits VALUES (1, 1, x'01')", "1 traits are of no passage"),
+        ("INSERT INTO forms VALUES (999, x'01')", "1 traits are of no passage"),
         ("INSERT INTO edges VALUES (99, 'a', 'b', '', 'b', 'c', '', 'c')", "1 rows speak of what is gone"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -155,7 +156,8 @@ class KeywordTables(SegmentTables):
 
     def _words(self, rows: Sequence[int], numbers: set[int]) -> dict[int, str]:
         """Words by number: most likely those that the rows have now, else whichever it is."""
-        said = {word for c in self.chunks(rows).values() for field in terms_of(c) for word in field.split()}
+        said = {word for c in self.chunks(rows).values() for text in texts_of(c)
+                for field in index_terms(text) for word in field.split()}  # fmt: skip
         known = {number: word for word, number in self._numbers(said).items()}
         if not numbers <= known.keys():
             known = {number: word for word, number in self._all("SELECT word, id FROM words") if number in numbers}
@@ -251,10 +253,15 @@ class KeywordTables(SegmentTables):
         return paths
 
 
-def terms_of(chunk: Chunk) -> tuple[str, str, str]:
-    """What is indexed of a chunk: the terms of its head, its body, and the exact forms."""
-    head, _ = index_terms(f"{' '.join(chunk.heading)} {PurePosixPath(chunk.path).stem}")
-    return head, *index_terms(chunk.text)
+@lru_cache(maxsize=1024)
+def stem_of(path: str) -> str:
+    """The name of a file without its ending."""
+    return PurePosixPath(path).stem
+
+
+def texts_of(chunk: Chunk) -> tuple[str, str]:
+    """What is indexed of a chunk: what stands above it, and what it says."""
+    return f"{' '.join(chunk.heading)} {stem_of(chunk.path)}", chunk.text
 
 
 def _parts_of(

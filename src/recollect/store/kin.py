@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _PER_TRAIT = 8
 _IN_GROUP = 64
+_STALE = 4096
+_STALE_SHARE = 10
 _IN = 400
 _LINES = re.compile(r"L?(\d+)(?:-L?(\d+))?\Z")
 
@@ -62,7 +64,10 @@ class KinTables:
         since: dict[bytes, int] = {}
         if not traits:
             return {}
-        one = "SELECT * FROM (SELECT form, since FROM traits WHERE trait = ? ORDER BY since DESC LIMIT ?)"
+        one = (
+            "SELECT * FROM (SELECT f.form, t.row FROM traits t CROSS JOIN forms f ON f.row = t.row"
+            " WHERE t.trait = ? ORDER BY t.row DESC LIMIT ?)"
+        )
         values = [value for trait in traits for value in (trait, _PER_TRAIT)]
         for form, row in self._all(" UNION ALL ".join([one] * len(traits)), values):
             shared[form] += 1
@@ -85,16 +90,22 @@ class KinTables:
             for column in ("form", "kin"):
                 sql = f"{asked} WHERE EXISTS (SELECT 1 FROM copies c WHERE c.{column} = asked.form)"
                 known.update(form for (form,) in self._all(sql, part))
-        sql = "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM traits t WHERE t.trait = value)"
+        sql = (
+            "SELECT value FROM json_each(?) WHERE EXISTS"
+            " (SELECT 1 FROM traits t CROSS JOIN forms f ON f.row = t.row WHERE t.trait = value)"
+        )
         return known, {trait for (trait,) in self._all(sql, (json.dumps(list(traits)),))}
 
     def put_copies(self, copies: Sequence[Copy]) -> None:
         """Notes what chunks say and replace, what is new of their forms, and that they were judged."""
         rows = [(c.chunk.row,) for c in copies]
-        traits = [(trait, c.chunk.row, c.form) for c in copies for trait in c.traits]
+        traits = sorted((trait, c.chunk.row) for c in copies for trait in c.traits)
         pairs = [pair for c in copies for other in c.conflicts for pair in ((c.form, other), (other, c.form))]
         with self.writing():
-            self._db.executemany("INSERT OR IGNORE INTO traits VALUES (?, ?, ?)", traits)
+            self._db.executemany(
+                "INSERT OR REPLACE INTO forms VALUES (?, ?)", [(c.chunk.row, c.form) for c in copies if c.traits]
+            )
+            self._db.executemany("INSERT OR IGNORE INTO traits VALUES (?, ?)", traits)
             self._db.executemany("INSERT OR IGNORE INTO conflicts VALUES (?, ?)", pairs)
             self._db.executemany("DELETE FROM replaced WHERE row = ?", rows)
             self._db.executemany(
@@ -139,10 +150,18 @@ class KinTables:
     def judge_anew(self) -> None:
         """Forgets every judgement; all chunks wait again."""
         with self.writing():
-            for table in ("copies", "traits", "conflicts", "replaced"):
+            for table in ("copies", "forms", "traits", "conflicts", "replaced"):
                 self._db.execute(f"DELETE FROM {table}")
+            self._db.execute("UPDATE meta SET value = 0 WHERE key = 'stale'")
             self._db.execute("INSERT OR IGNORE INTO unjudged SELECT row FROM chunks")
             self._judged()
+
+    def _sweep_traits(self, *, all_of_them: bool = False) -> None:
+        """Drops the traits of forms that went, once they are many or `all_of_them`: it takes a look at every trait."""
+        stale, forms = self._all("SELECT value, (SELECT count(*) FROM forms) FROM meta WHERE key = 'stale'")[0]
+        if stale > (0 if all_of_them else max(_STALE, forms // _STALE_SHARE)):
+            self._db.execute("DELETE FROM traits WHERE row NOT IN (SELECT row FROM forms)")
+            self._db.execute("UPDATE meta SET value = 0 WHERE key = 'stale'")
 
     def relations(self, chunks: Sequence[Chunk], filters: Filters) -> dict[int, Relations]:
         """What passages that pass the filters are to these, by row; rows that have no relation are left out."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_ROWS = 1 << 16
-PAGE = 4096
+PAGE = 2704  # three bytes each and what SQLite adds fill a page of the file; a few more would take two
 _WIDTHS: tuple[tuple[int, Any], ...] = ((1 << 8, np.uint8), (1 << 16, np.uint16), (1 << 32, np.uint32))
 
 Ints = NDArray[np.int64]

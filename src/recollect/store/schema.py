@@ -217,4 +217,30 @@ MIGRATIONS = (
     DROP TABLE terms;
     ALTER TABLE chunks DROP COLUMN length;
     """,
+    # A form is written once and named by the row that had it first, which no other row is ever called: not with each of
+    # its traits, twice. Traits of a form that went are passed over by whoever looks, and go many at once (`stale`).
+    """
+    CREATE TABLE forms (row INTEGER PRIMARY KEY, form BLOB NOT NULL);
+    INSERT OR IGNORE INTO forms SELECT DISTINCT since, form FROM traits ORDER BY since;
+    CREATE INDEX forms_form ON forms (form);
+    CREATE TABLE slim (trait INTEGER, row INTEGER, PRIMARY KEY (trait, row)) WITHOUT ROWID;
+    INSERT OR IGNORE INTO slim SELECT trait, since FROM traits ORDER BY trait, since;
+    DROP TRIGGER last_copy_gone;
+    DROP TABLE traits;
+    ALTER TABLE slim RENAME TO traits;
+    INSERT OR REPLACE INTO meta VALUES ('stale', 0);
+    CREATE TRIGGER last_copy_gone AFTER DELETE ON copies
+    WHEN NOT EXISTS (SELECT 1 FROM copies WHERE form = OLD.form) BEGIN
+        DELETE FROM forms WHERE form = OLD.form;
+        DELETE FROM conflicts WHERE one = OLD.form OR other = OLD.form;
+        UPDATE meta SET value = value + 1 WHERE key = 'stale';
+    END;
+    """,
+    # Postings in pieces that fill a page of the file each; all are made again from the words of the passages.
+    """
+    DELETE FROM lists;
+    DELETE FROM postings;
+    DELETE FROM dead;
+    UPDATE meta SET value = 0 WHERE key = 'sealed';
+    """,
 )

@@ -7,13 +7,13 @@ is noted as dead, and goes when the segment is written again.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import StoreDamagedError
 from recollect.store.numbers import code, decoded
+from recollect.text.words import analysed, words_in
 
 if TYPE_CHECKING:
     import apsw
@@ -32,6 +32,7 @@ _FRESH_PARTS = 4
 _DEAD_SHARE = 20
 _LOOK_EVERY = 512
 _CODES = 300_000
+_CODED = 200_000
 _PAGES = 4096
 _BITS = 24  # of a page's number in its key
 _IN = 900
@@ -41,24 +42,51 @@ class GoneError(Exception):
     """A segment was replaced since the lexicon was read."""
 
 
+class Coded(dict[str, tuple[bytes, bytes]]):
+    """What a word of a text is in the index, remembered: the numbers of its terms and of its exact forms."""
+
+    def __init__(self, code_of: Callable[[str], bytes]) -> None:
+        super().__init__()
+        self._code_of = code_of
+
+    def __missing__(self, word: str) -> tuple[bytes, bytes]:
+        stems, forms, often = analysed(word)
+        found = b"".join(map(self._code_of, stems.split())), b"".join(map(self._code_of, forms.split()))
+        if often:
+            if len(self) >= _CODED:
+                self.clear()
+            self[word] = found
+        return found
+
+    def fields(self, text: str) -> tuple[bytes, bytes]:
+        """The numbers of all terms of a text in order, and those of its exact forms."""
+        words = words_in(text)
+        if not words:
+            return b"", b""
+        stems, forms = zip(*map(self.__getitem__, words), strict=True)
+        return b"".join(stems), b"".join(forms)
+
+
 class SegmentTables:
     """The part of a SQLite store that keeps words and postings."""
 
     path: str
     _db: apsw.Connection
-    _depth: int
     _moved: bool
-    _lock: threading.RLock
 
     if TYPE_CHECKING:
 
         def _all(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]: ...
+        def _mine(self) -> bool: ...
+        def _sweep_traits(self, *, all_of_them: bool = False) -> None: ...
         def _snapshot(self) -> AbstractContextManager[Read]: ...
 
     def __init__(self) -> None:
         self._known: Lexicon | None = None
         self._pages: dict[tuple[int, int], Page] = {}
         self._codes: dict[str, bytes] = {}
+        self._coded = Coded(self._code_of)
+        self._counts: dict[str, int] | None = None
         self._new: list[tuple[str, int]] = []
         self._epoch: Any = None
         self._dropped = 0
@@ -68,6 +96,8 @@ class SegmentTables:
         self._known = None
         self._pages = {}
         self._codes = {}
+        self._coded.clear()
+        self._counts = None
         self._new = []
 
     def _own(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -79,58 +109,65 @@ class SegmentTables:
 
     def _take_rows(self, count: int) -> range:
         """Numbers for new rows; none is ever used again, so that what is known of a row stays true."""
-        last = int(self._own("SELECT value FROM meta WHERE key = 'rows'")[0][0])
-        self._db.execute("UPDATE meta SET value = ? WHERE key = 'rows'", (last + count,))
+        counts = self._counted()
+        last = counts["rows"]
+        counts["rows"] = last + count
         return range(last + 1, last + 1 + count)
 
-    def _put_terms(self, rows: Sequence[int], terms: Sequence[tuple[str, str, str]]) -> None:
-        """Keeps the words of new rows, given as head, body and exact."""
-        split = [tuple(field.split() for field in fields) for fields in terms]
-        codes = self._codes_of({word for fields in split for field in fields for word in field})
+    def _counted(self) -> dict[str, int]:
+        """The numbers given out so far, read once a transaction and written at its end."""
+        if self._counts is None:
+            found = self._own("SELECT key, value FROM meta WHERE key IN ('rows', 'words', 'sealed', 'epoch')")
+            self._counts = {key: int(value) for key, value in found}
+            if self._counts["epoch"] != self._epoch:  # words were dropped, perhaps by another process
+                self._codes, self._epoch = {}, self._counts["epoch"]
+                self._coded.clear()
+        return self._counts
+
+    def _put_terms(self, rows: Sequence[int], texts: Sequence[tuple[str, str]]) -> None:
+        """Keeps the words of new rows, given as what stands above each and what it says."""
+        self._counted()
+        if len(self._codes) > _CODES:
+            self._flush_words()
+            self._codes = {}
+            self._coded.clear()
+        coded = self._coded.fields
         self._db.executemany(
             "INSERT INTO fields (row, head, body, exact) VALUES (?, ?, ?, ?)",
-            [
-                (row, *(b"".join([codes[word] for word in field]) for field in fields))
-                for row, fields in zip(rows, split, strict=True)
-            ],
+            [(row, coded(head)[0], *coded(body)) for row, (head, body) in zip(rows, texts, strict=True)],
         )
 
-    def _codes_of(self, words: set[str]) -> dict[str, bytes]:
-        """The numbers of words as they are kept; new words get one."""
-        found = _pairs(self._own("SELECT key, value FROM meta WHERE key IN ('words', 'epoch')"))
-        last = int(found["words"])
-        if found["epoch"] != self._epoch:  # words were dropped, perhaps by another process
-            self._codes, self._epoch = {}, found["epoch"]
-        todo = [word for word in words if word not in self._codes]
-        if len(self._codes) + len(todo) > _CODES:
-            self._flush_words()
-            self._codes, todo = {}, list(words)
-        if not todo:
-            return self._codes
-        if len(self._codes) < last:  # else every word that there is is known
-            for some in in_parts(todo):
-                marks = ",".join("?" * len(some))
-                for number, word in self._own(f"SELECT id, word FROM words WHERE word IN ({marks})", some):
-                    self._codes[word] = code(number)
-            todo = [word for word in todo if word not in self._codes]
-        if todo:
-            self._new += [(word, n) for n, word in enumerate(sorted(todo), start=last + 1)]
-            self._db.execute("UPDATE meta SET value = ? WHERE key = 'words'", (last + len(todo),))
-            self._codes.update((word, code(n)) for word, n in self._new[-len(todo) :])
-        return self._codes
+    def _code_of(self, term: str) -> bytes:
+        """The number of a term as it is kept; a new term gets one."""
+        known = self._codes.get(term)
+        if known is None:
+            counts = self._counted()
+            found: tuple[Any, ...] = ()  # where every word that there is is known, this one is new
+            if len(self._codes) < counts["words"]:
+                found = self._db.execute("SELECT id FROM words WHERE word = ?", (term,)).fetchone() or ()
+            if not found:
+                counts["words"] += 1
+                found = (counts["words"],)
+                self._new.append((term, found[0]))
+            known = self._codes[term] = code(found[0])
+        return known
 
     def _flush_own(self) -> None:
         """The same before a reading in the midst of a transaction, if it is this thread's own."""
-        if self._new:
-            with self._lock:
-                self._flush_words()
+        if self._mine():
+            self._flush_words()
 
     def _flush_words(self) -> None:
-        """Writes the words that got a number in this transaction; many at once, in order, go to few pages."""
-        if self._new and self._depth:
+        """Writes what got a number in this transaction; many words at once, in order, go to few pages."""
+        if self._counts is not None and self._mine():
             self._new.sort()
             self._db.executemany("INSERT INTO words (word, id) VALUES (?, ?)", self._new)
             self._new = []
+            self._db.executemany(
+                "UPDATE meta SET value = ?1 WHERE key = ?2 AND value != ?1",
+                [(self._counts[key], key) for key in ("rows", "words", "sealed")],
+            )
+            self._counts = None
 
     def _drop_terms(self, rows: Sequence[int]) -> None:
         """Takes rows out of the keyword index."""
@@ -141,15 +178,17 @@ class SegmentTables:
 
     def _tend(self) -> None:
         """Seals what has gathered, merges what is small, and writes anew what is mostly dead; at the end of a write."""
-        found = _pairs(self._own("SELECT key, value FROM meta WHERE key IN ('rows', 'sealed')"))
-        if found["rows"] - found["sealed"] >= SEAL_ROWS:
-            self._seal(found["sealed"], found["rows"])
+        counts = self._counted()
+        if counts["rows"] - counts["sealed"] >= SEAL_ROWS:
+            self._seal(counts["sealed"])
+            counts["sealed"] = counts["rows"]
             self._merge()
         if self._dropped >= _LOOK_EVERY:
             self._dropped = 0
             self._bury()
+            self._sweep_traits()
 
-    def _seal(self, after: int, last: int) -> None:
+    def _seal(self, after: int) -> None:
         from recollect.store.postings import MOST_ROWS  # noqa: PLC0415
 
         self._db.execute("DELETE FROM dead WHERE row > ?", (after,))
@@ -157,7 +196,6 @@ class SegmentTables:
         while found := self._own(sql, (after, MOST_ROWS)):
             self._write_segment(self._built(found))
             after = found[-1][0]
-        self._db.execute("UPDATE meta SET value = ? WHERE key = 'sealed'", (last,))
 
     def _built(self, found: Sequence[tuple[Any, ...]]) -> Whole:
         """A segment of rows and their words as they are kept."""
@@ -297,16 +335,19 @@ class SegmentTables:
     def _lexicon(self) -> Lexicon:
         """The keyword index as it is now; of a known one only what changed is read."""
         known = self._known
-        if known is not None and not self._depth:
+        if known is not None and not self._mine():
             stamp = self._all("SELECT value FROM meta WHERE key = 'chunks'")[0][0]
             if known.stamp == stamp:
                 return known
         with self._snapshot() as read:
-            own = bool(self._depth) and self._moved  # what this thread has not committed is for its eyes only
+            self._flush_own()
+            own = self._mine() and self._moved  # what this thread has not committed is for its eyes only
             stamp = read("SELECT value FROM meta WHERE key = 'chunks'")[0][0]
             known = self._known
             if known is not None and known.stamp == stamp and not own:
                 return known
+            if known is not None and known.stamp > stamp:  # another thread saw a later moment
+                known = None
             made = self._read_lexicon(stamp, known, read)
             if not own:
                 self._known = made

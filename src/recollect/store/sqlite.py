@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import apsw
@@ -23,7 +23,7 @@ import apsw
 from recollect.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
 from recollect.ports import Nearest, Scored, Stored, Vectors
 from recollect.store.history import HistoryTables
-from recollect.store.keywords import KeywordTables, terms_of
+from recollect.store.keywords import KeywordTables, stem_of, texts_of
 from recollect.store.kin import KinTables
 from recollect.store.lock import locked
 from recollect.store.matrix import SMALL_DIM, Matrix, to_blob
@@ -41,9 +41,17 @@ _IN = 900
 _OPEN_AGAIN_S = 0.02
 _LEFT_BEHIND_S = 3600.0
 _PLAUSIBLE_VERSION = 1000
-_COUNTED = ("generation", "chunks", "place", "judged")
+_COUNTED = ("generation", "chunks", "place", "judged", "stale")
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name, type"
 _FILTERS = 16
+_FACTS = (
+    "path", "source", "size", "mtime_ns", "synced_ns", "digest", "name", "title", "date", "evergreen", "importance",
+    "pinned", "supersedes", "tail",
+)  # fmt: skip
+_PUT_DOCUMENT = (
+    f"INSERT INTO documents ({', '.join(_FACTS)}) VALUES ({', '.join('?' * len(_FACTS))})"
+    f" ON CONFLICT (path) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _FACTS)} RETURNING id"
+)
 _KEPT_BYTES = f"(CASE WHEN m.dim < {SMALL_DIM} THEN 4 * m.dim ELSE m.dim END)"
 
 
@@ -134,7 +142,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
         self._missing: dict[str, tuple[tuple[int, int], list[int]]] = {}
         self._passed: dict[Filters, tuple[tuple[Any, ...], Allowed]] = {}
         self._lately = Recent(())
-        self._depth = 0
+        self._writer = 0  # the thread whose transaction is open
         self._changed = False
         self._moved = False
         self._closed = False
@@ -338,11 +346,11 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
     def writing(self) -> Iterator[None]:
         """One transaction that takes the write lock at once; nested uses join it."""
         with self._lock, _translated(self.path):
-            if self._depth:
+            if self._writer:
                 yield
                 return
             self._db.execute("BEGIN IMMEDIATE")
-            self._depth = 1
+            self._writer = threading.get_ident()
             self._changed = self._moved = False
             try:
                 yield
@@ -358,7 +366,11 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
                 self._forget_words()
                 raise
             finally:
-                self._depth = 0
+                self._writer = 0
+
+    def _mine(self) -> bool:
+        """Whether this thread is in a transaction of its own, whose changes it then sees; the others do not."""
+        return self._writer == threading.get_ident()
 
     def _reader(self) -> apsw.Connection:
         """A connection of this thread's own, so that searches never wait for one another."""
@@ -375,7 +387,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
     @contextlib.contextmanager
     def _snapshot(self) -> Iterator[Callable[..., list[tuple[Any, ...]]]]:
         """Everything that this thread reads inside, with what is given or otherwise, is of one moment; uses nest."""
-        if self._file is None or self._depth:
+        if self._file is None or self._mine():
             with self._lock:
                 yield self._all
             return
@@ -399,7 +411,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
 
     def _all(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
         with _translated(self.path):
-            if self._file is None or self._depth:
+            if self._file is None or self._mine():
                 with self._lock:
                     return self._db.execute(sql, values).fetchall()
             with self._quiet:
@@ -451,7 +463,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
             number = self._put_document(document, digest, facts, tail)
             rows = self._all("SELECT id, heading, text, row FROM chunks WHERE document = ?", (number,))
             old: dict[tuple[Any, ...], int] = {r[:3]: r[3] for r in rows}
-            keys = [(c.id, json.dumps(c.heading, ensure_ascii=False), c.text) for c in chunks]
+            keys = [(c.id, _json(c.heading), c.text) for c in chunks]
             new = set() if fresh else set(keys)
             self._drop_rows([row for key, row in old.items() if key not in new])
             stay = set() if fresh else old.keys() & new
@@ -480,28 +492,14 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
             self._insert(number, chunks)
 
     def _put_document(self, document: Document, digest: str, facts: Facts, tail: str) -> int:
-        values = {
-            "path": document.path,
-            "source": document.source,
-            "size": document.size,
-            "mtime_ns": document.mtime_ns,
-            "synced_ns": time.time_ns(),
-            "digest": digest,
-            "name": PurePosixPath(document.path).stem.casefold(),
-            "title": facts.title,
-            "date": facts.date.isoformat() if facts.date else None,
-            "evergreen": facts.evergreen,
-            "importance": facts.importance,
-            "pinned": facts.pinned,
-            "supersedes": json.dumps(facts.supersedes),
-            "tail": tail,
-        }
         found = self._all(
-            f"INSERT INTO documents ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})"
-            f" ON CONFLICT (path) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in values)}"
-            " RETURNING id",
-            values,
-        )
+            _PUT_DOCUMENT,
+            (
+                document.path, document.source, document.size, document.mtime_ns, time.time_ns(), digest,
+                stem_of(document.path).casefold(), facts.title, facts.date.isoformat() if facts.date else None,
+                facts.evergreen, facts.importance, facts.pinned, json.dumps(facts.supersedes), tail,
+            ),
+        )  # fmt: skip
         self._touched()
         return int(found[0][0])
 
@@ -515,13 +513,13 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
                 " VALUES (?,?,?,?,?,?,?,?,?,?)",
                 [
                     (
-                        row, c.id, document, c.start_line, c.end_line, json.dumps(c.heading, ensure_ascii=False),
+                        row, c.id, document, c.start_line, c.end_line, _json(c.heading),
                         c.text, c.content_hash, _iso(c.time), c.origin,
                     )
                     for row, c in zip(rows, chunks, strict=True)
                 ],
             )  # fmt: skip
-            self._put_terms(rows, [terms_of(c) for c in chunks])
+            self._put_terms(rows, [texts_of(c) for c in chunks])
         self._tend()
 
     def _drop_rows(self, rows: Sequence[int]) -> None:
@@ -559,8 +557,10 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
         if not filters:
             return None
         stamp = tuple(self._all("SELECT value FROM meta WHERE key IN ('generation', 'touched') ORDER BY key"))
+        if self._mine():  # what is not committed is not remembered for others
+            return Allowed(self._passing(filters))
         known = self._passed.get(filters)
-        if known is None or known[0] != stamp or self._depth:
+        if known is None or known[0] != stamp:
             if len(self._passed) >= _FILTERS:
                 self._passed.clear()
             known = self._passed[filters] = (stamp, Allowed(self._passing(filters)))
@@ -652,7 +652,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
 
     def _recent(self) -> Recent | None:
         """What was read lately of the index as it is now; None in a transaction, which sees what nobody else may."""
-        if self._depth:
+        if self._mine():
             return None
         sql = "SELECT key, value FROM meta WHERE key IN ('chunks', 'touched', 'judged') ORDER BY key"
         stamp = tuple(self._all(sql))
@@ -853,7 +853,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
                 ),
                 "passages were never compared with others and do not wait for it",
             ),
-            ("SELECT count(*) FROM traits WHERE form NOT IN (SELECT form FROM copies)", "traits are of no passage"),
+            ("SELECT count(*) FROM forms WHERE form NOT IN (SELECT form FROM copies)", "traits are of no passage"),
             (
                 (
                     "SELECT count(*) FROM conflicts WHERE one NOT IN (SELECT form FROM copies)"
@@ -889,6 +889,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
                 gone = self._db.changes()
                 self._dissolve(live_share=1.0)  # segments with a forgotten vector are made again without it
                 self._scrub_words()
+                self._sweep_traits(all_of_them=True)
             self._matrices.clear()
             self._lately = Recent(())
             self._db.execute("VACUUM")
@@ -1031,6 +1032,12 @@ def _chunk(r: tuple[Any, ...]) -> Chunk:
 
 def _iso(time: dt.datetime | None) -> str | None:
     return time.isoformat(timespec="seconds") if time else None
+
+
+@lru_cache(maxsize=64)
+def _json(strings: tuple[str, ...]) -> str:
+    """The other way: a heading is asked for more than once, and an encoder is dear to make."""
+    return json.dumps(strings, ensure_ascii=False)
 
 
 @lru_cache(maxsize=8192)

@@ -173,10 +173,20 @@ def _any_word() -> re.Pattern[str]:
     return re.compile(rf"[{_UNSPACED}]+|[{_HANGUL}]+|{_SPACED}")
 
 
+def words_in(text: str) -> list[str]:
+    """The words and runs of a text as they stand there, in order."""
+    return _ASCII.findall(text) if text.isascii() else _any_word().findall(unicodedata.normalize("NFKC", text))
+
+
+def analysed(word: str) -> tuple[str, str, bool]:
+    """The terms and exact forms of one of `words_in`, joined by spaces, and whether it is one to remember."""
+    stems, forms = _analyser[word]
+    return stems, forms, word in _analyser
+
+
 def _pieces(text: str) -> list[tuple[str, str]]:
     """The terms of every word and run of a text."""
-    words = _ASCII.findall(text) if text.isascii() else _any_word().findall(unicodedata.normalize("NFKC", text))
-    return list(map(_analyser.__getitem__, words))
+    return list(map(_analyser.__getitem__, words_in(text)))
 
 
 def places(text: str) -> Iterator[tuple[int, int]]:
