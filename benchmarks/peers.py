@@ -180,7 +180,9 @@ def _environment(packages: Sequence[str]) -> str:
 
 
 def _reason(error: Exception) -> str:
-    said = getattr(error, "stderr", None) or str(error)
+    # Its command would name places of this machine.
+    ended = "took too long" if isinstance(error, subprocess.TimeoutExpired) else "ended without a word"
+    said = getattr(error, "stderr", None) or (ended if isinstance(error, subprocess.SubprocessError) else str(error))
     text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
     lines = [line for line in text.splitlines() if line.strip() and "WARNING" not in line]
     return (lines[-1] if lines else type(error).__name__)[:100].replace("|", "/")
