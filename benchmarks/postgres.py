@@ -171,18 +171,11 @@ def server(url: str) -> Iterator[str]:
     if url:
         yield url
         return
-    from tests.postgres import Server, new_folder, programs
+    from tests.postgres import running
 
     settings = {"fsync": "on", "shared_buffers": "1GB", "maintenance_work_mem": "1GB", "max_wal_size": "4GB"}
-    with new_folder() as folder:
-        made = Server(programs(), folder, **settings).make().start()
-        try:
-            made.execute("CREATE ROLE owner LOGIN")
-            made.execute("CREATE DATABASE empty")
-            made.execute("CREATE EXTENSION vector", "empty")
-            yield made.database("empty")
-        finally:
-            made.stop()
+    with running(**settings) as made:
+        yield made.database("empty")
 
 
 def ms(pair: tuple[float, float]) -> str:

@@ -12,7 +12,7 @@ from recollect.embed.hashed import HashedEmbedder
 from recollect.memory import Memory
 from recollect.ports import Role, Vectors
 from recollect.store.sqlite import SqliteStore
-from tests.postgres import UNTESTED, database, postgres  # noqa: F401 - fixtures
+from tests.postgres import UNTESTED, database, own_server, postgres  # noqa: F401 - fixtures
 
 Write = Callable[..., Path]
 

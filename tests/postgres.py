@@ -151,20 +151,34 @@ def programs() -> Path:
     return found
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Server]:
-    """A running server for all tests of this process, with the ordinary roles `owner`, `alice` and `bob`."""
+@contextlib.contextmanager
+def running(*roles: str, **settings: str) -> Iterator[Server]:
+    """A server with the ordinary role `owner` and others, and an `empty` database with the extension to copy."""
     where = programs()
     with new_folder() as folder:
-        server = Server(where, folder).make().start()
+        server = Server(where, folder, **settings).make().start()
         try:
-            for role in ("owner", "alice", "bob"):
+            for role in ("owner", *roles):
                 server.execute(f"CREATE ROLE {role} LOGIN")
             server.execute("CREATE DATABASE empty")
             server.execute("CREATE EXTENSION vector", "empty")
             yield server
         finally:
             server.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A running server for all tests of this process, with the ordinary roles `owner`, `alice` and `bob`."""
+    with running("alice", "bob") as server:
+        yield server
+
+
+@pytest.fixture
+def own_server() -> Iterator[Server]:
+    """A server that may be stopped."""
+    with running() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ from recollect.store.sqlite import SqliteStore
 from recollect.sync.migrate import migrate
 from recollect.types import Filters, Found
 from tests.conftest import CountingEmbedder, Write
-from tests.postgres import Server, new_folder, programs
+from tests.postgres import Server, new_folder
 
 GOLDEN = Path(__file__).parent / "golden"
 ROWS = [json.loads(line) for line in (GOLDEN / "questions.jsonl").read_text().splitlines()]
@@ -309,19 +309,6 @@ def test_a_server_that_is_too_old_is_named(postgres: Server, root: Path, monkeyp
     with pytest.raises(StoreError, match="PostgreSQL 18") as caught:
         Memory.open(root, index=postgres.database("empty"), env={})
     assert caught.value.hint == "99 is the least"
-
-
-@pytest.fixture
-def own_server() -> Iterator[Server]:
-    """A server that may be stopped."""
-    where = programs()
-    with new_folder() as folder:
-        server = Server(where, folder).make().start()
-        server.execute("CREATE ROLE owner LOGIN")
-        server.execute("CREATE DATABASE empty")
-        server.execute("CREATE EXTENSION vector", "empty")
-        yield server
-        server.stop()
 
 
 def test_a_server_that_is_down_is_said_at_once_and_everything_goes_on_when_it_is_back(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from recollect.errors import SettingsError
+from recollect.errors import SettingsError, UsageError
 
 WORKSPACE_FILE = "recollect.toml"
 # Models that read nothing but the installation and send nothing: even a stranger may name them.
@@ -206,6 +206,8 @@ def is_database(place: str) -> bool:
 def index_flags(index: str | os.PathLike[str]) -> dict[str, str]:
     """The settings that name an index: a file, relative to where one stands, or a database."""
     place = os.fspath(index)
+    if not place.strip():  # a variable that is not set
+        raise UsageError("the name of the index is empty", hint="name a file or postgresql://user@host/database")
     if "://" in place:
         return {"index.url": place, "index.path": ""}
     return {"index.path": os.path.abspath(place), "index.url": ""}

@@ -23,7 +23,8 @@ from recollect.search import spec
 from recollect.search.evidence import ask
 from recollect.settings import Settings
 from recollect.sources.sessions import _parsed
-from recollect.store.sqlite import SqliteStore, path_matcher
+from recollect.store.rows import path_matcher
+from recollect.store.sqlite import SqliteStore
 from recollect.surfaces.calls import CALLS, ArgumentError
 from recollect.sync.engine import chunks_of, facts_of
 from recollect.text import alike, dates, entry, json5, links

@@ -17,7 +17,7 @@ from recollect.errors import StoreAwayError, StoreBusyError, StoreError
 from recollect.ports import Sought
 from recollect.store.postgres import PostgresStore
 from recollect.types import Chunk, Document, Facts, Filters
-from tests.postgres import Server, new_folder, programs, within_reach
+from tests.postgres import Server, new_folder, programs, running, within_reach
 
 MODEL = "model@4"
 APPLE = Sought(("appl",))
@@ -26,16 +26,8 @@ APPLE = Sought(("appl",))
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     """A server for these tests alone, to be stopped and killed; each leaves it running."""
-    where = programs()
-    with new_folder() as folder:
-        made = Server(where, folder).make().start()
-        try:
-            made.execute("CREATE ROLE owner LOGIN")
-            made.execute("CREATE DATABASE empty")
-            made.execute("CREATE EXTENSION vector", "empty")
-            yield made
-        finally:
-            made.stop()
+    with running() as made:
+        yield made
 
 
 def put(store: PostgresStore, path: str, *texts: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from recollect.surfaces.commands import run
 from recollect.surfaces.upkeep import Upkeep
 from tests.conftest import Write
 from tests.eval.made import write_set
-from tests.postgres import Server, new_folder, programs
+from tests.postgres import Server
 from tests.surfaces.served import serving
 from tests.test_readme import SAMPLE, blocks, console
 
@@ -199,19 +198,6 @@ def test_the_page_about_it_is_run(
         assert status.database is not None
 
 
-@pytest.fixture
-def own_server() -> Iterator[Server]:
-    """A server that may be stopped."""
-    where = programs()
-    with new_folder() as folder:
-        server = Server(where, folder).make().start()
-        server.execute("CREATE ROLE owner LOGIN")
-        server.execute("CREATE DATABASE empty")
-        server.execute("CREATE EXTENSION vector", "empty")
-        yield server
-        server.stop()
-
-
 def test_serve_says_that_the_server_is_away_and_answers_when_it_is_back(
     own_server: Server, root: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,3 +225,13 @@ def test_the_ranking_is_measured_over_a_database_and_nothing_is_left_there(
     store = PostgresStore(index, workspace="eval tiny w1")
     assert store.counts()["documents"] == store.counts()["vectors"] == 0
     store.close()
+
+
+@pytest.mark.parametrize(
+    "words", [["search", "port", "--index", ""], ["migrate", "", "x.sqlite"], ["index", "--index", " "]]
+)
+def test_an_index_without_a_name_is_refused(words: list[str], root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A variable that is not set must not mean another index than the one that was meant."""
+    assert run([*words, "-w", str(root)]) == 2
+    assert "the name of the index is empty" in capsys.readouterr().err
+    assert not (root / ".recollect").exists()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -178,7 +179,7 @@ class _Book:
             self._saved = value
 
 
-class _Desk:
+class _Desk(ABC):
     """How a provider's batches are spoken to."""
 
     def __init__(self, embedder: RemoteEmbedder) -> None:
@@ -191,17 +192,17 @@ class _Desk:
         """Lets go of what would stop it."""
         self.provider.release(self.stop)
 
+    @abstractmethod
     def submit(self, tag: str, texts: Mapping[str, str]) -> str:
         """Hands the texts in and returns the job's id."""
-        raise NotImplementedError
 
+    @abstractmethod
     def find(self, tag: str) -> str:
         """The id of a job that was handed in under this tag, or nothing."""
-        raise NotImplementedError
 
+    @abstractmethod
     def results(self, job: _Job) -> dict[str, Any] | None:
         """A row or the reason of refusal by content hash; None while it is under way."""
-        raise NotImplementedError
 
     def _until(self) -> float:
         return self.provider.clock() + 4 * self.provider.timeout_s

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from recollect.ports import Moment
+from recollect.store.rows import in_parts
 from recollect.text.links import UUID, link_key
 from recollect.types import Edge, End, Filters
 
 if TYPE_CHECKING:
     import apsw
 
-_IN = 900
 _ORDER = (
     "coalesce(c.time, d.date, strftime('%Y-%m-%dT%H:%M:%S', d.mtime_ns / 1000000000, 'unixepoch', 'localtime'))",
     "d.path",
@@ -25,11 +25,6 @@ _MOMENTS = (
     f"SELECT {', '.join(_ORDER)}, c.row, CASE WHEN c.time IS NOT NULL THEN 'time' WHEN d.date IS NOT NULL THEN 'date'"
     " ELSE 'file' END FROM documents d JOIN chunks c ON c.document = d.id"
 )
-
-
-def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    for i in range(0, len(values), _IN):
-        yield values[i : i + _IN]
 
 
 class HistoryTables:
@@ -80,7 +75,7 @@ class HistoryTables:
 
     def _edges(self, column: str, keys: Sequence[str]) -> list[Edge]:
         out: list[Edge] = []
-        for part in _parts(list(dict.fromkeys(keys))):
+        for part in in_parts(list(dict.fromkeys(keys))):
             marks = ",".join("?" * len(part))
             rows = self._all(
                 "SELECT e.kind, e.start_name, e.start_anchor, e.end_name, e.end_anchor, d.path FROM edges e"
@@ -109,7 +104,7 @@ class HistoryTables:
     def changed_ns(self, paths: Sequence[str]) -> dict[str, int]:
         """When each of these files was last changed, as its file system says."""
         out: dict[str, int] = {}
-        for part in _parts(paths):
+        for part in in_parts(paths):
             marks = ",".join("?" * len(part))
             out |= dict(self._all(f"SELECT path, mtime_ns FROM documents WHERE path IN ({marks})", part))
         return out

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.ports import FieldTerms, Placed, Scored, Sought, TermCounts
 from recollect.store.recent import AT_ONCE, Recent
-from recollect.store.sealed import GoneError, SegmentTables, in_parts
+from recollect.store.rows import in_parts
+from recollect.store.sealed import GoneError, SegmentTables
 from recollect.text.bm25 import EXACT_WEIGHT, HEAD_WEIGHT, idf
 from recollect.text.words import index_terms
 from recollect.types import Chunk, Filters

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.ports import Copy, Judgement
 from recollect.store.recent import AT_ONCE, Recent
+from recollect.store.rows import in_parts
 from recollect.types import Chunk, Filters, Relations
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class KinTables:
     def kin_known(self, forms: Sequence[bytes], traits: Sequence[int]) -> tuple[set[bytes], set[int]]:
         """Which of some forms any chunk or group has, and which of some traits any form has."""
         known: set[bytes] = set()
-        for part in _parts(forms):
+        for part in in_parts(forms, _IN):
             asked = f"WITH asked (form) AS (VALUES {','.join(['(?)'] * len(part))}) SELECT form FROM asked"
             for column in ("form", "kin"):
                 sql = f"{asked} WHERE EXISTS (SELECT 1 FROM copies c WHERE c.{column} = asked.form)"
@@ -127,7 +128,7 @@ class KinTables:
     def judgements(self, rows: Sequence[int]) -> dict[int, Judgement]:
         """What was found out about chunks, by row; those that wait to be judged are left out."""
         out: dict[int, Judgement] = {}
-        for part in _parts(rows):
+        for part in in_parts(rows, _IN):
             marks = ",".join("?" * len(part))
             found = self._all(
                 f"SELECT row, form, kin FROM copies WHERE row IN ({marks}) AND row NOT IN (SELECT row FROM unjudged)",
@@ -217,7 +218,7 @@ class KinTables:
     def _newest(self, rows: Sequence[int], allowed: frozenset[int] | None) -> dict[int, int]:
         """The row that stands for a group, for those that another stands for."""
         out: dict[int, int] = {}
-        for part in _parts(rows):
+        for part in in_parts(rows, _IN):
             marks = ",".join("?" * len(part))
             found = self._all(
                 "SELECT k.row, (SELECT b.row FROM copies b WHERE b.kin = k.kin ORDER BY b.standing DESC, b.id LIMIT 1),"
@@ -238,7 +239,7 @@ class KinTables:
     def _conflicts(self, rows: Sequence[int], allowed: frozenset[int] | None) -> dict[int, list[tuple[int, str]]]:
         """Rows and ids of the newest passages that say otherwise."""
         out: dict[int, list[tuple[int, str]]] = defaultdict(list)
-        for part in _parts(rows):
+        for part in in_parts(rows, _IN):
             marks = ",".join("?" * len(part))
             found = self._all(
                 "SELECT k.row, (SELECT h.kin FROM copies h WHERE h.form = x.other LIMIT 1)"
@@ -278,7 +279,7 @@ class KinTables:
     def _claims_on(self, names: Sequence[str], allowed: frozenset[int] | None) -> dict[str, list[tuple[str, int]]]:
         """Who says that it replaces what has one of these names: which part of it, and the row that says so."""
         claims: dict[str, list[tuple[str, int]]] = defaultdict(list)
-        for part in _parts(names):
+        for part in in_parts(names, _IN):
             marks = ",".join("?" * len(part))
             sql = f"SELECT target, part, row FROM replaced WHERE target IN ({marks}) ORDER BY row"
             for target, piece, row in self._all(sql, part):
@@ -288,7 +289,7 @@ class KinTables:
 
     def _claims_of(self, rows: Sequence[int]) -> dict[int, set[str]]:
         out: dict[int, set[str]] = defaultdict(set)
-        for part in _parts(rows):
+        for part in in_parts(rows, _IN):
             marks = ",".join("?" * len(part))
             for row, target in self._all(f"SELECT row, target FROM replaced WHERE row IN ({marks})", part):
                 out[row].add(target)
@@ -308,8 +309,3 @@ def _within(part: str, chunk: Chunk) -> bool:
 
 def _slug(title: str) -> str:
     return re.sub(r"[\W_]+", "-", title.casefold()).strip("-")
-
-
-def _parts(values: Sequence[Any]) -> Iterable[Sequence[Any]]:
-    for i in range(0, len(values), _IN):
-        yield values[i : i + _IN]

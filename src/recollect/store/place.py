@@ -11,7 +11,7 @@ from pathlib import Path
 
 from recollect.errors import StoreDamagedError, StoreError, UsageError
 from recollect.ports import Store
-from recollect.settings import Settings, data_folder, is_database, without_password
+from recollect.settings import Settings, data_folder, index_flags, is_database, without_password
 from recollect.store.lock import locked
 from recollect.store.sqlite import SqliteStore
 from recollect.types import Notice
@@ -118,7 +118,7 @@ def open_database(url: str, *, workspace: str, agent: str = "", timeout_s: float
 
 def open_named(place: str, *, root: Path, settings: Settings, new: bool) -> Store:
     """A store by its file or address; without `new` a file must be there."""
-    if "://" in place:
+    if index_flags(place)["index.url"]:
         own = settings.index
         return open_database(place, workspace=own.workspace or str(root), agent=own.agent, timeout_s=own.timeout_s)
     file = Path(place).expanduser().absolute()

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from recollect.ports import Stored
+from recollect.store.rows import iso
 from recollect.text.words import clean, index_terms
 from recollect.types import Chunk, Document, Facts
 
@@ -66,7 +67,7 @@ class DocumentTables:
                 " (c.start_line, c.end_line, c.time, c.origin) IS DISTINCT FROM (u.first, u.last, u.time, u.origin)",
                 (
                     [row for row, _ in kept], [c.start_line for _, c in kept], [c.end_line for _, c in kept],
-                    [_iso(c) for _, c in kept], [c.origin for _, c in kept],
+                    [iso(c.time) for _, c in kept], [c.origin for _, c in kept],
                 ),
             )  # fmt: skip
 
@@ -144,7 +145,7 @@ class DocumentTables:
             (
                 document, [c.id for c in chunks], [c.start_line for c in chunks], [c.end_line for c in chunks],
                 [json.dumps(c.heading, ensure_ascii=False) for c in chunks], [c.text for c in chunks],
-                [c.content_hash for c in chunks], lengths, [_iso(c) for c in chunks], [c.origin for c in chunks],
+                [c.content_hash for c in chunks], lengths, [iso(c.time) for c in chunks], [c.origin for c in chunks],
                 *([f[n] for f in fields] for n in range(3)),
             ),
         )  # fmt: skip
@@ -194,10 +195,6 @@ class DocumentTables:
             of = f"SELECT row FROM chunks WHERE workspace = {self._w} AND document = ANY(%s::bigint[])"
             self._drop_rows([r[0] for r in self._all(of, (numbers,))])
             self._run(f"DELETE FROM documents WHERE {where}", (list(paths),))
-
-
-def _iso(chunk: Chunk) -> str | None:
-    return chunk.time.isoformat(timespec="seconds") if chunk.time else None
 
 
 def _local_time(mtime_ns: int) -> str:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from recollect.ports import FieldTerms, Scored
-from recollect.store.sqlite import path_matcher
-from recollect.types import Chunk, Facts, Filters
+from recollect.store.rows import CHUNK, chunk_of, path_matcher
+from recollect.types import Chunk, Filters
 
 _DAY = "coalesce(substr(c.time, 1, 10), d.date, substr(d.changed, 1, 10))"
 Passing = tuple[str, dict[str, Any]]
@@ -131,12 +129,10 @@ class ChunkTables:
 
     def _chunks_where(self, where: str, values: Sequence[Any]) -> list[Chunk]:
         found = self._all(
-            "SELECT c.row, c.id, d.path, d.source, c.start_line, c.end_line, c.heading, c.text, c.content_hash,"
-            " d.title, d.date, d.evergreen, d.importance, d.pinned, d.supersedes, c.time, c.origin"
-            f" FROM {self._join} WHERE {where}",
+            f"SELECT {CHUNK} FROM {self._join} WHERE {where}",
             values,
         )
-        return [_chunk(r) for r in found]
+        return [chunk_of(r) for r in found]
 
     def chunk_terms(self, rows: Sequence[int]) -> dict[int, FieldTerms]:
         """The indexed terms of chunks by row."""
@@ -148,21 +144,3 @@ class ChunkTables:
         return bool(
             self._all(f"SELECT 1 FROM chunks WHERE workspace = {self._w} AND strpos(text, %s) > 0 LIMIT 1", (line,))
         )
-
-
-def _chunk(r: tuple[Any, ...]) -> Chunk:
-    time = dt.datetime.fromisoformat(r[15]) if r[15] else None
-    return Chunk(r[1], r[2], r[3], r[4], r[5], _strings(r[6]), r[7], r[8], _facts(r[9:15]), r[0], time, r[16])
-
-
-@lru_cache(maxsize=8192)
-def _strings(text: str) -> tuple[str, ...]:
-    """A tuple kept as JSON: chunks of one document bring the same again and again."""
-    return tuple(json.loads(text))
-
-
-@lru_cache(maxsize=4096)
-def _facts(columns: tuple[Any, ...]) -> Facts:
-    title, date, evergreen, importance, pinned, supersedes = columns
-    day = dt.date.fromisoformat(date) if date else None
-    return Facts(title, day, evergreen, importance, pinned, _strings(supersedes))

@@ -7,12 +7,13 @@ is noted as dead, and goes when the segment is written again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import StoreDamagedError
 from recollect.store.numbers import code, decoded
+from recollect.store.rows import in_parts
 from recollect.text.words import analysed, words_in
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ _CODES = 300_000
 _CODED = 200_000
 _PAGES = 4096
 _BITS = 24  # of a page's number in its key
-_IN = 900
 
 
 class GoneError(Exception):
@@ -473,9 +473,3 @@ def _pairs(rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
 def _pages_of(number: int) -> tuple[int, int]:
     """The first and the last key that a page of a segment can have."""
     return number << _BITS, (number + 1 << _BITS) - 1
-
-
-def in_parts(values: Sequence[Any]) -> Iterable[Sequence[Any]]:
-    """As many at a time as a statement takes."""
-    for i in range(0, len(values), _IN):
-        yield values[i : i + _IN]

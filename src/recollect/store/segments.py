@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from recollect.errors import StoreDamagedError
 from recollect.ports import Vectors
 from recollect.store.matrix import SMALL_DIM, Matrix, Part, scales_of, to_blob, to_vector
+from recollect.store.rows import in_parts
 
 if TYPE_CHECKING:
     import apsw
 
 SEGMENT = 1024  # vectors; a place is the segment's number times this, and where in it
 LOOSE = 4 * SEGMENT  # so many wait in rows of their own
-_IN = 900
 _TAIL_SHARE = 0.1  # of what is packed; after more changes than that everything is read anew
 _LIVE_SHARE = 0.75  # a segment with fewer vectors that are still wanted is dissolved
 
@@ -108,8 +108,7 @@ class VectorTables:
         (CROSS keeps SQLite from walking all vectors for a few passages.)
         """
         out: list[Any] = []
-        for i in range(0, len(rows), _IN):
-            part = rows[i : i + _IN]
+        for part in in_parts(rows):
             out += self._all(
                 "SELECT c.row, m.dim, v.place, v.vector FROM chunks c CROSS JOIN models m ON m.name = ?"
                 " CROSS JOIN vectors v ON v.model = m.id AND v.content_hash = c.content_hash"

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import fnmatch
 import json
 import os
 import re
 import threading
 import time
-import unicodedata
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +28,7 @@ from recollect.store.matrix import SMALL_DIM, Matrix, to_blob
 from recollect.store.numbers import code
 from recollect.store.pages import RESERVED_BYTES, checking_vfs
 from recollect.store.recent import AT_ONCE, Recent
+from recollect.store.rows import CHUNK, as_json, chunk_of, in_parts, iso, path_matcher
 from recollect.store.schema import APPLICATION_ID, MIGRATIONS
 from recollect.store.segments import VectorTables
 from recollect.types import Chunk, Document, Facts, Filters
@@ -37,7 +36,6 @@ from recollect.types import Chunk, Document, Facts, Filters
 BUSY_TIMEOUT_MS = 10_000
 MOUNTS = Path("/proc/self/mounts")
 _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "9p", "afs", "fuse.sshfs", "fuse.rclone", "ceph", "glusterfs")
-_IN = 900
 _OPEN_AGAIN_S = 0.02
 _LEFT_BEHIND_S = 3600.0
 _PLAUSIBLE_VERSION = 1000
@@ -463,14 +461,14 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
             number = self._put_document(document, digest, facts, tail)
             rows = self._all("SELECT id, heading, text, row FROM chunks WHERE document = ?", (number,))
             old: dict[tuple[Any, ...], int] = {r[:3]: r[3] for r in rows}
-            keys = [(c.id, _json(c.heading), c.text) for c in chunks]
+            keys = [(c.id, as_json(c.heading), c.text) for c in chunks]
             new = set() if fresh else set(keys)
             self._drop_rows([row for key, row in old.items() if key not in new])
             stay = set() if fresh else old.keys() & new
             self._db.executemany(
                 "UPDATE chunks SET start_line = ?, end_line = ?, time = ?, origin = ? WHERE row = ?",
                 [
-                    (c.start_line, c.end_line, _iso(c.time), c.origin, old[key])
+                    (c.start_line, c.end_line, iso(c.time), c.origin, old[key])
                     for key, c in zip(keys, chunks, strict=True)
                     if key in stay
                 ],
@@ -484,7 +482,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
         """Adds chunks to a document and takes away those of the ids in `drop`; the others are not looked at."""
         with self.writing():
             number = self._put_document(document, digest, facts, tail)
-            for part in _parts(drop):
+            for part in in_parts(drop):
                 marks = ",".join("?" * len(part))
                 rows = self._all(f"SELECT row FROM chunks WHERE id IN ({marks}) AND document = ?", (*part, number))
                 self._drop_rows([r[0] for r in rows])
@@ -513,8 +511,8 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
                 " VALUES (?,?,?,?,?,?,?,?,?,?)",
                 [
                     (
-                        row, c.id, document, c.start_line, c.end_line, _json(c.heading),
-                        c.text, c.content_hash, _iso(c.time), c.origin,
+                        row, c.id, document, c.start_line, c.end_line, as_json(c.heading),
+                        c.text, c.content_hash, iso(c.time), c.origin,
                     )
                     for row, c in zip(rows, chunks, strict=True)
                 ],
@@ -597,7 +595,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
         above = [s for s in found if s.score > border]
         tied = [s for s in found if s.score == border]
         ids: dict[int, str] = {}
-        for part in _parts([s.row for s in tied]):
+        for part in in_parts([s.row for s in tied]):
             marks = ",".join("?" * len(part))
             ids.update((r[0], r[1]) for r in self._all(f"SELECT row, id FROM chunks WHERE row IN ({marks})", part))
         tied.sort(key=lambda s: ids.get(s.row, ""))
@@ -629,7 +627,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
                 if allowed is None or row in allowed:
                     found[row] = max(found.get(row, 0.0), score)
 
-        for part in _parts(names):  # most words of a question name no file, so they are looked for at once
+        for part in in_parts(names):  # most words of a question name no file, so they are looked for at once
             marks = ",".join("?" * len(part))
             for (name,) in self._all(f"SELECT DISTINCT name FROM documents WHERE name IN ({marks})", part):
                 add("d.name = ?", (name,), 2.0)
@@ -673,14 +671,12 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
 
     def _chunks_where(self, column: str, values: Sequence[Any]) -> list[Chunk]:
         out: list[Chunk] = []
-        for part in _parts(values):
+        for part in in_parts(values):
             marks = ",".join("?" * len(part))
             out.extend(
-                _chunk(r)
+                chunk_of(r)
                 for r in self._all(
-                    "SELECT c.row, c.id, d.path, d.source, c.start_line, c.end_line, c.heading, c.text, c.content_hash,"
-                    " d.title, d.date, d.evergreen, d.importance, d.pinned, d.supersedes, c.time, c.origin"
-                    f" FROM chunks c JOIN documents d ON d.id = c.document WHERE {column} IN ({marks})",
+                    f"SELECT {CHUNK} FROM chunks c JOIN documents d ON d.id = c.document WHERE {column} IN ({marks})",
                     part,
                 )
             )
@@ -1018,45 +1014,3 @@ def _end(db: apsw.Connection) -> None:
     """Ends a transaction of readings; an error may have done so already."""
     if db.in_transaction:
         db.execute("COMMIT")
-
-
-def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    for i in range(0, len(values), _IN):
-        yield values[i : i + _IN]
-
-
-def _chunk(r: tuple[Any, ...]) -> Chunk:
-    time = dt.datetime.fromisoformat(r[15]) if r[15] else None
-    return Chunk(r[1], r[2], r[3], r[4], r[5], _strings(r[6]), r[7], r[8], _facts(r[9:15]), r[0], time, r[16])
-
-
-def _iso(time: dt.datetime | None) -> str | None:
-    return time.isoformat(timespec="seconds") if time else None
-
-
-@lru_cache(maxsize=64)
-def _json(strings: tuple[str, ...]) -> str:
-    """The other way: a heading is asked for more than once, and an encoder is dear to make."""
-    return json.dumps(strings, ensure_ascii=False)
-
-
-@lru_cache(maxsize=8192)
-def _strings(text: str) -> tuple[str, ...]:
-    """A tuple kept as JSON: chunks of one document bring the same again and again."""
-    return tuple(json.loads(text))
-
-
-@lru_cache(maxsize=4096)
-def _facts(columns: tuple[Any, ...]) -> Facts:
-    title, date, evergreen, importance, pinned, supersedes = columns
-    day = dt.date.fromisoformat(date) if date else None
-    return Facts(title, day, bool(evergreen), importance, bool(pinned), _strings(supersedes))
-
-
-def path_matcher(pattern: str) -> Callable[[str], bool]:
-    """A predicate over paths: a file or folder named as it is, or a glob whose `*` also crosses folders."""
-    pattern = unicodedata.normalize("NFC", pattern.removeprefix("./").rstrip("/"))
-    if pattern in ("", "."):
-        return lambda _path: True
-    glob = re.compile(fnmatch.translate(pattern))
-    return lambda path: path == pattern or path.startswith(pattern + "/") or glob.match(path) is not None

@@ -73,7 +73,8 @@ def place(
         if not mark:
             raise UsageError(f"--setting {one!r} has no value", hint="write --setting search.limit=10")
         flags[key.strip().replace(".", "__")] = value.strip()
-    flags |= {key.replace(".", "__"): value for key, value in (index_flags(index_path) if index_path else {}).items()}
+    if index_path is not None:
+        flags |= {key.replace(".", "__"): value for key, value in index_flags(index_path).items()}
     return root, flags | ({"embed__model": model} if model else {})
 
 

@@ -1,0 +1,65 @@
+"""Values to columns and back, as both stores keep them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import fnmatch
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from recollect.types import Chunk, Facts
+
+_IN = 900
+CHUNK = (
+    "c.row, c.id, d.path, d.source, c.start_line, c.end_line, c.heading, c.text, c.content_hash,"
+    " d.title, d.date, d.evergreen, d.importance, d.pinned, d.supersedes, c.time, c.origin"
+)
+
+
+def in_parts(values: Sequence[Any], most: int = _IN) -> Iterator[Sequence[Any]]:
+    """As many at a time as a statement takes."""
+    for i in range(0, len(values), most):
+        yield values[i : i + most]
+
+
+def chunk_of(r: tuple[Any, ...]) -> Chunk:
+    """A chunk of the columns that `CHUNK` names."""
+    time = dt.datetime.fromisoformat(r[15]) if r[15] else None
+    return Chunk(r[1], r[2], r[3], r[4], r[5], strings(r[6]), r[7], r[8], _facts(r[9:15]), r[0], time, r[16])
+
+
+def iso(time: dt.datetime | None) -> str | None:
+    """A time as it is kept: to the second."""
+    return time.isoformat(timespec="seconds") if time else None
+
+
+@lru_cache(maxsize=64)
+def as_json(strings: tuple[str, ...]) -> str:
+    """A tuple as it is kept; a heading is asked for more than once, and an encoder is dear to make."""
+    return json.dumps(strings, ensure_ascii=False)
+
+
+@lru_cache(maxsize=8192)
+def strings(text: str) -> tuple[str, ...]:
+    """The other way: chunks of one document bring the same again and again."""
+    return tuple(json.loads(text))
+
+
+@lru_cache(maxsize=4096)
+def _facts(columns: tuple[Any, ...]) -> Facts:
+    title, date, evergreen, importance, pinned, supersedes = columns
+    day = dt.date.fromisoformat(date) if date else None
+    return Facts(title, day, bool(evergreen), importance, bool(pinned), strings(supersedes))
+
+
+def path_matcher(pattern: str) -> Callable[[str], bool]:
+    """A predicate over paths: a file or folder named as it is, or a glob whose `*` also crosses folders."""
+    pattern = unicodedata.normalize("NFC", pattern.removeprefix("./").rstrip("/"))
+    if pattern in ("", "."):
+        return lambda _path: True
+    glob = re.compile(fnmatch.translate(pattern))
+    return lambda path: path == pattern or path.startswith(pattern + "/") or glob.match(path) is not None
