@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -201,17 +201,20 @@ class FieldTerms:
     exact: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Placed:
-    """Where terms stand in one chunk: their places in the body, which are in the head, and which of the exact forms.
+    """Where terms stand in chunks, as columns over all of them; a chunk is named by its place in `rows`.
 
-    A prefix is a term here like any other; `length` is how many terms the body has.
+    A term is named by its place among the words and then the prefixes that were sought. `body` is chunk, term and
+    place, ascending by chunk and place; `head` is chunk and term; `exact` is how many of the exact forms a chunk has,
+    and `lengths` how many terms its body has.
     """
 
-    length: int
-    body: Mapping[str, Sequence[int]]
-    head: Set[str] = frozenset()
-    exact: Set[str] = frozenset()
+    rows: Sequence[int]
+    lengths: NDArray[Any]
+    body: NDArray[Any]
+    head: NDArray[Any]
+    exact: NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,6 +482,10 @@ class Store(Protocol):
         """A number that grows with every committed change of chunks or vectors, by whichever process."""
         ...
 
+    def reading(self) -> AbstractContextManager[None]:
+        """What a thread reads inside is of one moment, if the store can; short, as others may have to wait for it."""
+        ...
+
     def exclusive(self, wait_s: float) -> AbstractContextManager[bool]:
         """Yields whether nobody else, on any machine, indexes this workspace; freed when the process dies."""
         ...
@@ -611,8 +618,8 @@ class Shared(Protocol):
 class Placing(Protocol):
     """A store that knows where terms stand without spelling out whole chunks."""
 
-    def term_places(self, rows: Sequence[int], sought: Sought) -> dict[int, Placed]:
-        """Where the words, prefixes and exact forms that are sought stand in chunks, by row."""
+    def term_places(self, rows: Sequence[int], sought: Sought) -> Placed:
+        """Where the words, prefixes and exact forms that are sought stand in those chunks that are there."""
         ...
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.ports import FieldTerms, Sought
-from recollect.search.evidence import MAX_TERMS, NEAR_WINDOW, Ask, ask, densest, measure, min_gap
+from recollect.search.evidence import MAX_TERMS, NEAR_WINDOW, STRETCH, Ask, ask, measure, measures
 from recollect.store.sqlite import SqliteStore
 from recollect.text.bm25 import HEAD_WEIGHT, K1, B, idf
 from recollect.types import Chunk, Filters
@@ -117,13 +117,31 @@ def test_near_is_the_mean_over_the_pairs_of_the_question(store: SqliteStore) -> 
     assert found["near"] == pytest.approx(first / (first + second))
 
 
-places = st.lists(st.integers(0, 60), min_size=1, max_size=8, unique=True).map(sorted)
+@given(st.lists(st.sampled_from(["auth", "token", "mira", "lunch", "-"]), max_size=40))
+def test_nearness_and_the_fullest_stretch_are_those_of_brute_force(store: SqliteStore, body: list[str]) -> None:
+    asked = ask("mira auth token", store.term_counts)
+    found = measure(asked, FieldTerms("", " ".join(body), ""))
+    stretches = [{*body[i : i + STRETCH]} for i in range(len(body))]
+    fullest = max((sum(asked.weights.get(t, 0.0) for t in words) for words in stretches), default=0.0)
+    assert found["window"] == pytest.approx(fullest / asked.total)
+    got = whole = 0.0
+    for one, other in (("mira", "auth"), ("auth", "token")):
+        weight = asked.weights[one] + asked.weights[other]
+        firsts, seconds = ([i for i, t in enumerate(body) if t == word] for word in (one, other))
+        gap = min((b - a if b > a else a - b + 1 for a in firsts for b in seconds), default=99)
+        whole += weight
+        got += weight * (1 - (gap - 1) / NEAR_WINDOW) if gap <= NEAR_WINDOW else 0.0
+    assert found["near"] == pytest.approx(got / whole)
 
 
-@given(first=places, second=places)
-def test_the_least_gap_is_the_least_over_all_pairs(first: list[int], second: list[int]) -> None:
-    every = [b - a if b > a else max(1, a - b + 1) for a in first for b in second]
-    assert min_gap(first, second) == min(every)
+def test_passages_that_are_measured_together_do_not_touch_each_other(store: SqliteStore) -> None:
+    asked = ask("mira auth token", store.term_counts)
+    rows = [store.chunks_by_id(one.id)[0].row for one in NOTES]
+    together = measures(asked, store, rows)
+    for row in rows:
+        assert measures(asked, store, [row]) == {row: together[row]}
+        assert measure(asked, store.chunk_terms([row])[row]) == pytest.approx(together[row])
+    assert measures(asked, store, [999_999]) == {}
 
 
 def find(store: SqliteStore, sought: Sought) -> list[str]:
@@ -220,11 +238,3 @@ def test_the_match_finds_exactly_what_covers_some_of_the_question(store: SqliteS
     asked = ask(" ".join(words), store.term_counts)
     covering = {c.id for c in NOTES if measure(asked, fields(store, c.id))["cover"] > 0}
     assert set(find(store, asked.sought)) == covering
-
-
-@given(st.lists(st.sampled_from(["a", "b", "c", "-"]), max_size=40), st.integers(1, 15))
-def test_the_densest_stretch_is_the_best_of_all_stretches(body: list[str], stretch: int) -> None:
-    weights = {"a": 1.0, "b": 2.5, "c": 0.5}
-    found_at = [(i, term) for i, term in enumerate(body) if term in weights]
-    every = [sum(weights.get(t, 0.0) for t in set(body[i : i + stretch])) for i in range(len(body))]
-    assert densest(found_at, weights, stretch=stretch) == pytest.approx(max(every, default=0.0))

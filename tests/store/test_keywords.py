@@ -67,7 +67,7 @@ class Truth:
 
     @classmethod
     def of(cls, store: SqliteStore) -> Truth:
-        rows = [r[0] for r in store._all("SELECT row FROM chunks")]
+        rows = [r[0] for r in store._all("SELECT row FROM chunks ORDER BY row")]
         terms = store.chunk_terms(rows)
         return cls(
             {
@@ -193,9 +193,12 @@ def test_any_history_and_any_question_is_as_brute_force_says(
             play(store, act)
         if sought:
             check(store, sought, limit, filters, paths)
-        rows = [r[0] for r in store._all("SELECT row FROM chunks")]
-        spelled = {row: placed(fields, sought) for row, fields in store.chunk_terms(rows).items()}
-        assert store.term_places([*rows, 999], sought) == spelled
+        rows = [r[0] for r in store._all("SELECT row FROM chunks ORDER BY row")]
+        by_number, spelled = store.term_places([*rows, 999], sought), placed(store.chunk_terms(rows), sought)
+        assert by_number.rows == spelled.rows
+        for name in ("lengths", "body", "head", "exact"):
+            one, other = getattr(by_number, name).T.tolist(), getattr(spelled, name).T.tolist()
+            assert {*map(tuple, one)} == {*map(tuple, other)} if name == "head" else one == other, name
         assert store.audit() == []
         left = Truth.of(store).passages.values()
         store.scrub()

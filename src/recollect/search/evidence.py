@@ -11,10 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 from recollect.ports import FieldTerms, Placed, Placing, Sought, Store, TermCounts
 from recollect.text.bm25 import HEAD_WEIGHT, K1, B, idf
 from recollect.text.words import Terms, query_terms
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Column = NDArray[Any]
 
 NEAR_WINDOW = 8
 STRETCH = 12
@@ -80,110 +86,100 @@ def ask(text: str, counts_of: object, *, terms: Terms | None = None) -> Ask:
 
 def measure(ask: Ask, fields: FieldTerms) -> dict[str, float]:
     """The lexical signals of one passage."""
-    return measured(ask, placed(fields, ask.looked_for))
-
-
-def placed(fields: FieldTerms, sought: Sought) -> Placed:
-    """Where what is sought stands among the terms of a chunk."""
-    body, names = fields.body.split(), fields.head.split()
-    places: dict[str, list[int]] = {}
-    words = set(sought.words)
-    for i, term in enumerate(body):
-        if term in words:
-            places.setdefault(term, []).append(i)
-    head = words.intersection(names)
-    for prefix in sought.prefixes:
-        if found := [i for i, term in enumerate(body) if term.startswith(prefix)]:
-            places[prefix] = found
-        if any(term.startswith(prefix) for term in names):
-            head.add(prefix)
-    return Placed(len(body), places, head, set(fields.exact.split()).intersection(sought.exact))
+    return _measured(ask, placed({0: fields}, ask.looked_for))[0]
 
 
 def measures(ask: Ask, store: Store, rows: Sequence[int]) -> dict[int, dict[str, float]]:
     """The lexical signals of many passages, by their rows."""
     sought = ask.looked_for
     if isinstance(store, Placing):
-        found = store.term_places(rows, sought)
-    else:
-        found = {row: placed(fields, sought) for row, fields in store.chunk_terms(rows).items()}
-    return {row: measured(ask, one) for row, one in found.items()}
+        return _measured(ask, store.term_places(rows, sought))
+    return _measured(ask, placed(store.chunk_terms(rows), sought))
 
 
-def measured(ask: Ask, found: Placed) -> dict[str, float]:
-    """The lexical signals of a passage, from where the question's terms stand in it."""
-    places, head, weights = found.body, found.head, ask.weights
-    if not places and not head:
-        return {"text": 0.0, "bm25": 0.0, "cover": 0.0, "near": 0.0, "window": 0.0, "head": 0.0, "exact": 0.0}
-    norm = K1 * (1 - B + B * found.length / (ask.mean_length or 1.0))
-    bm25 = cover = in_head = 0.0
-    for term, weight in weights.items():
-        at = places.get(term, ())
-        named = head and term in head
-        if at or named:
-            tf = len(at) + (HEAD_WEIGHT if named else 0.0)
-            bm25 += weight * tf * (K1 + 1) / (tf + norm)
-            cover += weight
-            if named:
-                in_head += weight
-    if len(places) == 1:
-        fullest = weights[next(iter(places))]
-    else:
-        fullest = densest(sorted([(i, term) for term, at in places.items() for i in at]), weights)
-    return {
-        "text": bm25 / ask.reach if ask.reach else 0.0,
+def placed(fields: Mapping[int, FieldTerms], sought: Sought) -> Placed:
+    """Where what is sought stands among the terms of chunks that are spelled out."""
+    import numpy as np  # noqa: PLC0415
+
+    words = list(enumerate(sought.words))
+    prefixes = list(enumerate(sought.prefixes, start=len(words)))
+
+    def terms(word: str) -> list[int]:
+        return [n for n, other in words if word == other] + [n for n, prefix in prefixes if word.startswith(prefix)]
+
+    body: list[tuple[int, int, int]] = []
+    head: list[tuple[int, int]] = []
+    lengths, exact = [], []
+    for chunk, one in enumerate(fields.values()):
+        spelled = one.body.split()
+        lengths.append(len(spelled))
+        body += [(chunk, term, at) for at, word in enumerate(spelled) for term in terms(word)]
+        head += [(chunk, term) for term in sorted({term for word in one.head.split() for term in terms(word)})]
+        exact.append(len({*one.exact.split()} & {*sought.exact}))
+    return Placed(
+        list(fields), np.asarray(lengths), np.reshape(np.asarray(body, dtype=np.int64), (-1, 3)).T,
+        np.reshape(np.asarray(head, dtype=np.int64), (-1, 2)).T, np.asarray(exact),
+    )  # fmt: skip
+
+
+def _measured(ask: Ask, found: Placed) -> dict[int, dict[str, float]]:
+    """The lexical signals of passages, from where the question's terms stand in them."""
+    import numpy as np  # noqa: PLC0415
+
+    sought, many = ask.looked_for, len(found.rows)
+    terms = [*sought.words, *sought.prefixes]
+    if not many:
+        return {}
+    chunk, term, _ = found.body
+    shape = (len(terms), many)
+    often = np.bincount(term * many + chunk, minlength=len(terms) * many).reshape(shape).astype(np.float64)
+    named = np.zeros(shape, dtype=bool)
+    named[found.head[1], found.head[0]] = True
+    often += HEAD_WEIGHT * named
+    weights = np.asarray([[ask.weights[t]] for t in terms]).reshape(-1, 1)
+    norm = K1 * (1 - B + B * found.lengths / (ask.mean_length or 1.0))
+    bm25 = (weights * often * (K1 + 1) / (often + norm)).sum(axis=0)
+    there = often > 0
+    near, window = _close(ask, found, terms)
+    total = ask.total or 1.0
+    columns = {
+        "text": bm25 / (ask.reach or 1.0),
         "bm25": bm25,
-        "cover": cover / ask.total if ask.total else 0.0,
-        "near": _near(ask, places) if len(places) > 1 else 0.0,
-        "window": fullest / ask.total if ask.total else 0.0,
-        "head": in_head / ask.total if ask.total else 0.0,
-        "exact": len(found.exact) / len(ask.terms.exact) if found.exact else 0.0,
+        "cover": (weights * there).sum(axis=0) / total,
+        "near": near,
+        "window": window / total,
+        "head": (weights * named).sum(axis=0) / total,
+        "exact": found.exact / (len(sought.exact) or 1) * there.any(axis=0),
     }
+    values = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return {row: dict(zip(columns, of_row, strict=True)) for row, of_row in zip(found.rows, values, strict=True)}
 
 
-def _near(ask: Ask, places: Mapping[str, Sequence[int]]) -> float:
-    """How much of the question's neighbouring pairs stand near each other, 1 for side by side and in order."""
-    got = whole = 0.0
-    for a, b in ask.pairs:
-        weight = ask.weights[a] + ask.weights[b]
-        whole += weight
-        if a in places and b in places:
-            gap = min_gap(places[a], places[b])
-            if gap <= NEAR_WINDOW:
-                got += weight * (1.0 - (gap - 1) / NEAR_WINDOW)
-    return got / whole if whole else 0.0
+def _close(ask: Ask, found: Placed, terms: Sequence[str]) -> tuple[Column, Column]:
+    """How much of the question's neighbouring pairs stand near each other, 1 for side by side and in order (one place
+    out of order costs one), and the most that different words within one stretch weigh together.
+    """
+    import numpy as np  # noqa: PLC0415
 
-
-def densest(found_at: Sequence[tuple[int, str]], weights: Mapping[str, float], *, stretch: int = STRETCH) -> float:
-    """The most that different words within one stretch of a text weigh together, from ascending places."""
-    best = weight = 0.0
-    inside: dict[str, int] = {}
-    first = 0
-    for place, term in found_at:
-        held = inside.get(term, 0)
-        inside[term] = held + 1
-        while found_at[first][0] <= place - stretch:
-            gone = found_at[first][1]
-            first += 1
-            inside[gone] -= 1
-            if not inside[gone]:
-                weight -= weights[gone]
-        if not held:
-            weight += weights[term]
-            best = max(best, weight)
-    return best
-
-
-def min_gap(first: Sequence[int], second: Sequence[int]) -> int:
-    """The least distance between two ascending lists of places; one place out of order costs one."""
-    i = j = 0
-    best = 1 << 30
-    while i < len(first) and j < len(second):
-        gap = second[j] - first[i]
-        if gap > 0:
-            best = min(best, gap)
-            i += 1
-        else:
-            best = min(best, max(1, -gap + 1))
-            j += 1
-    return best
+    near, window = np.zeros(len(found.rows)), np.zeros(len(found.rows))
+    chunk, term, place = found.body
+    if not len(chunk):
+        return near, window
+    # Places of all passages on one line, too far apart to be near each other; for each, where every term stood last.
+    far = STRETCH + NEAR_WINDOW
+    at = chunk * (int(found.lengths.max()) + far) + place
+    is_term = term == np.arange(len(terms))[:, None]
+    last = np.maximum.accumulate(np.where(is_term, at, -far), axis=1)
+    begins = np.flatnonzero(np.diff(chunk, prepend=-1))
+    weights = np.asarray([[ask.weights[t]] for t in terms])
+    inside = (weights * (at - last < STRETCH)).sum(axis=0)
+    window[chunk[begins]] = np.maximum.reduceat(inside, begins)
+    if ask.pairs:
+        number = {t: n for n, t in enumerate(terms)}
+        one, other = np.asarray([(number[a], number[b]) for a, b in ask.pairs]).T
+        gaps = np.where(is_term[other], at - last[one], np.where(is_term[one], at - last[other] + 1, far))
+        gap = np.maximum(1, np.minimum.reduceat(gaps, begins, axis=1))
+        weight = weights[one] + weights[other]
+        got = (weight * np.where(gap <= NEAR_WINDOW, 1.0 - (gap - 1) / NEAR_WINDOW, 0.0)).sum(axis=0)
+        near[chunk[begins]] = got / (float(weight.sum()) or 1.0)
+    return near, window

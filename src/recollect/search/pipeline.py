@@ -75,30 +75,16 @@ def run(query: Query, profile: Profile, bench: Bench) -> Ranked:
     pool = profile.pool_for(query.limit)
     notices: list[Notice] = []
     pending = _start_vector(query, profile, bench, pool)
-    asked = ask(query.text, bench.store.term_counts, terms=query_terms(query.text))
-    found: dict[str, Sequence[Scored]] = {}
-    took: dict[str, float] = {}
-    sought = asked.sought if profile.join == "OR" else asked.sought_whole
-    own: dict[str, Callable[[], Sequence[Scored]]] = {
-        "lexical": lambda: bench.store.lexical(sought, pool, query.filters),
-        "path": lambda: path_leg(query, bench.store, pool),
-    }
-    for name, leg in own.items():
-        if name in profile.legs:
-            begun = time.perf_counter()
-            try:
-                found[name] = leg()
-            except (StoreDamagedError, StoreAwayError):
-                raise  # an index that is made anew, or a server that is away, is more than a notice can tell
-            except StoreError as error:
-                notices.append(Notice(f"{name}_failed", f"{_WORDS[name]} search failed: {error}", error.hint))
-            took[name] = time.perf_counter() - begun
+    with bench.store.reading():
+        asked = ask(query.text, bench.store.term_counts, terms=query_terms(query.text))
+        found, took = _own_legs(query, profile, bench, asked, notices=notices)
     begun = time.perf_counter()
     vector, nearest = _vector_leg(pending, bench, notices)
     if vector is not None:
         found["vector"] = nearest.rows
     took["vector"] = time.perf_counter() - begun
-    candidates = _candidates(query, bench, asked, found=found, vector=vector, nearest=nearest)
+    with bench.store.reading():
+        candidates = _candidates(query, bench, asked, found=found, vector=vector, nearest=nearest)
     legs = tuple(Step(name, _of_leg(candidates, name), (), took[name] * 1000) for name in profile.legs if name in found)
     mode = (
         "vector" if found.get("vector") and "lexical" not in found else "hybrid" if found.get("vector") else "lexical"
@@ -120,6 +106,31 @@ def run(query: Query, profile: Profile, bench: Bench) -> Ranked:
         candidates = after
     model = vector.model if vector else ""
     return Ranked(tuple(candidates), Trace(legs, tuple(steps), pooled), tuple(notices), mode, model)
+
+
+def _own_legs(
+    query: Query, profile: Profile, bench: Bench, asked: Ask, *, notices: list[Notice]
+) -> tuple[dict[str, Sequence[Scored]], dict[str, float]]:
+    """What the legs that need no model found, and what they took; one that fails becomes a notice."""
+    found: dict[str, Sequence[Scored]] = {}
+    took: dict[str, float] = {}
+    pool = profile.pool_for(query.limit)
+    sought = asked.sought if profile.join == "OR" else asked.sought_whole
+    own: dict[str, Callable[[], Sequence[Scored]]] = {
+        "lexical": lambda: bench.store.lexical(sought, pool, query.filters),
+        "path": lambda: path_leg(query, bench.store, pool),
+    }
+    for name, leg in own.items():
+        if name in profile.legs:
+            begun = time.perf_counter()
+            try:
+                found[name] = leg()
+            except (StoreDamagedError, StoreAwayError):
+                raise  # an index that is made anew, or a server that is away, is more than a notice can tell
+            except StoreError as error:
+                notices.append(Notice(f"{name}_failed", f"{_WORDS[name]} search failed: {error}", error.hint))
+            took[name] = time.perf_counter() - begun
+    return found, took
 
 
 def _of_leg(candidates: Sequence[Candidate], name: str) -> Sequence[Mark]:

@@ -166,45 +166,37 @@ class KeywordTables(SegmentTables):
             raise self._damaged_words("a passage has a word that is not there")
         return known
 
-    def term_places(self, rows: Sequence[int], sought: Sought) -> dict[int, Placed]:
-        """Where the words, prefixes and exact forms that are sought stand in chunks, by row."""
+    def term_places(self, rows: Sequence[int], sought: Sought) -> Placed:
+        """Where the words, prefixes and exact forms that are sought stand in those chunks that are there."""
         import numpy as np  # noqa: PLC0415
 
         kept = self._recent()
         numbers = self._numbers([*sought.words, *sought.exact], kept)
-        exact = {numbers[word]: word for word in sought.exact if word in numbers}
-        words: dict[int, tuple[str, ...]] = {numbers[w]: (w,) for w in sought.words if w in numbers}
-        for prefix, some in self._begun(sought.prefixes).items():
-            for number in some:
-                words[number] = (*words.get(number, ()), prefix)
+        terms = [(numbers[word], n) for n, word in enumerate(sought.words) if word in numbers]
+        begun = self._begun(sought.prefixes)
+        for n, prefix in enumerate(sought.prefixes, start=len(sought.words)):
+            terms += [(number, n) for number in begun[prefix]]
+        exact = [(numbers[word], n) for n, word in enumerate({w for w in sought.exact if w in numbers})]
         found = self._terms_at(rows, kept)
-        flat = np.concatenate([one[0] for one in found.values()]) if found else np.zeros(0, dtype=np.int64)
+        flat = np.concatenate([one[0] for one in found.values()]) if found else np.zeros(0, dtype=np.int32)
         counts = np.asarray([count for one in found.values() for count in one[1:]], dtype=np.int64)
-        hits = np.flatnonzero(np.isin(flat, np.asarray([*words, *exact], dtype=flat.dtype)))
+        wanted = np.zeros(int(flat.max(initial=0)) + 1, dtype=bool)
+        wanted[[number for number, _ in (*terms, *exact) if number < len(wanted)]] = True
+        hits = np.flatnonzero(wanted[flat])
         ends = np.cumsum(counts)
         fields = np.searchsorted(ends, hits, side="right")
-        inside = (hits - (ends - counts)[fields]).tolist()
-        body: dict[int, dict[str, list[int]]] = {}
-        named: dict[int, set[str]] = {}
-        for number, field, at in zip(flat[hits].tolist(), fields.tolist(), inside, strict=True):
-            kind = field % 3
-            if kind == 2:
-                if number in exact:
-                    named.setdefault(field, set()).add(exact[number])
-            elif kind:
-                for word in words.get(number, ()):
-                    body.setdefault(field, {}).setdefault(word, []).append(at)
-            else:
-                named.setdefault(field, set()).update(words.get(number, ()))
-        none: frozenset[str] = frozenset()
-        there = {field // 3 for field in (*body, *named)}
-        blank = {length: Placed(length, {}) for length in {one[2] for one in found.values()}}
-        return {
-            row: Placed(one[2], body.get(3 * n + 1, {}), named.get(3 * n, none), named.get(3 * n + 2, none))
-            if n in there
-            else blank[one[2]]
-            for n, (row, one) in enumerate(found.items())
-        }
+        inside = hits - (ends - counts)[fields]
+        chunk, field = np.divmod(fields, 3)
+        head, body, forms = (_terms_of(flat[hits], np.flatnonzero(field == n), by)
+                             for n, by in enumerate((terms, terms, exact)))  # fmt: skip
+        once = np.unique(chunk[forms[0]] * (len(exact) or 1) + forms[1]) // (len(exact) or 1)
+        return Placed(
+            list(found),
+            counts[1::3],
+            np.stack((chunk[body[0]], body[1], inside[body[0]])),
+            np.stack((chunk[head[0]], head[1])),
+            np.bincount(once, minlength=len(found)),
+        )
 
     def _terms_at(self, rows: Sequence[int], kept: Recent | None) -> dict[int, tuple[NDArray[Any], int, int, int]]:
         """The numbers of the terms of rows, and how many are of the head, of the body and exact forms."""
@@ -212,12 +204,12 @@ class KeywordTables(SegmentTables):
         if todo := [row for row in rows if row not in known]:
             found = self._fields_of(todo)
             numbers, counts = self._decoded([blob for fields in found.values() for blob in fields])
-            sizes, end = counts.tolist(), 0
+            numbers, sizes, end = numbers.astype("i4"), counts.tolist(), 0
             for n, row in enumerate(found):
                 head, body, exact = sizes[3 * n : 3 * n + 3]
-                some = numbers[end : end + head + body + exact].astype("i4")
-                known[row] = (some, head, body, exact)
-                end += len(some)
+                size = head + body + exact
+                known[row] = (numbers[end : end + size], head, body, exact)
+                end += size
         return {row: known[row] for row in rows if row in known}
 
     def _begun(self, prefixes: Sequence[str]) -> dict[str, list[int]]:
@@ -252,6 +244,19 @@ class KeywordTables(SegmentTables):
             sql = f"SELECT DISTINCT d.path FROM chunks c JOIN documents d ON d.id = c.document WHERE c.row IN ({marks})"
             paths.update(r[0] for r in self._all(sql, some))
         return paths
+
+
+def _terms_of(
+    numbers: NDArray[Any], at: NDArray[Any], terms: Sequence[tuple[int, int]]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Which of the places `at` have a term, and which; one that begins with a prefix may have several."""
+    import numpy as np  # noqa: PLC0415
+
+    known, names = np.asarray(sorted(terms), dtype=np.int64).reshape(-1, 2).T
+    first = np.searchsorted(known, numbers[at])
+    often = np.searchsorted(known, numbers[at], side="right") - first
+    nth = np.arange(int(often.sum())) - np.repeat(np.cumsum(often) - often, often)
+    return np.repeat(at, often), names[np.repeat(first, often) + nth]
 
 
 @lru_cache(maxsize=1024)

@@ -180,10 +180,13 @@ class KinTables:
         by_row = {c.row: c for c in chunks}
         allowed = self._allowed(filters)
         newest = self._newest(list(by_row), allowed)
-        conflicts = self._conflicts(list(by_row), allowed)
+        disputed, replaced = self._all("SELECT EXISTS (SELECT 1 FROM conflicts), EXISTS (SELECT 1 FROM replaced)")[0]
+        conflicts = self._conflicts(list(by_row), allowed) if disputed else {}
+        if not (newest or conflicts or replaced):
+            return {}
         heads = {*newest.values(), *(row for against in conflicts.values() for row, _ in against)}
         known = by_row | self.chunks([r for r in heads if r not in by_row])
-        successors = self._successors(list(known.values()), allowed)
+        successors = self._successors(list(known.values()), allowed) if replaced else {}
         # What was replaced does not come back by an older copy of it, and nobody need be told that it says otherwise.
         gone = {row: by for row, by in successors.items() if not known[row].facts.pinned}
         for row, head in newest.items():

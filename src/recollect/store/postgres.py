@@ -256,6 +256,10 @@ class PostgresStore(
         cursor = db.execute(sql, values or None)
         return cursor.fetchall() if cursor.description else []
 
+    def reading(self) -> contextlib.AbstractContextManager[None]:
+        """Every statement has its own moment: a transaction would cost two more ways to the server and back."""
+        return contextlib.nullcontext()
+
     @contextlib.contextmanager
     def exclusive(self, wait_s: float) -> Iterator[bool]:
         """Yields whether the index lock of the workspace was taken within `wait_s`; it goes with its connection."""

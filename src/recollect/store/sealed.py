@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.errors import StoreDamagedError
 from recollect.store.numbers import code, decoded
+from recollect.store.recent import Recent
 from recollect.store.rows import in_parts
 from recollect.text.words import analysed, words_in
 
@@ -78,6 +79,7 @@ class SegmentTables:
 
         def _all(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]: ...
         def _mine(self) -> bool: ...
+        def _moment(self) -> Recent | None: ...
         def _sweep_traits(self, *, all_of_them: bool = False) -> None: ...
         def _snapshot(self) -> AbstractContextManager[Read]: ...
 
@@ -336,8 +338,9 @@ class SegmentTables:
         """The keyword index as it is now; of a known one only what changed is read."""
         known = self._known
         if known is not None and not self._mine():
-            stamp = self._all("SELECT value FROM meta WHERE key = 'chunks'")[0][0]
-            if known.stamp == stamp:
+            moment = self._moment()
+            found = moment.stamp if moment else self._all("SELECT key, value FROM meta WHERE key = 'chunks'")
+            if ("chunks", known.stamp) in found:
                 return known
         with self._snapshot() as read:
             self._flush_own()

@@ -407,6 +407,21 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
             finally:
                 self._done_reading()
 
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """What this thread reads inside is of one moment, and which one that is, is looked up once."""
+        with self._snapshot():
+            before = self._moment()
+            self._local.moment = before or self._recent()
+            try:
+                yield
+            finally:
+                self._local.moment = before
+
+    def _moment(self) -> Recent | None:
+        found: Recent | None = getattr(self._local, "moment", None)
+        return found
+
     def _all(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
         with _translated(self.path):
             if self._file is None or self._mine():
@@ -652,6 +667,8 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
         """What was read lately of the index as it is now; None in a transaction, which sees what nobody else may."""
         if self._mine():
             return None
+        if moment := self._moment():
+            return moment
         sql = "SELECT key, value FROM meta WHERE key IN ('chunks', 'touched', 'judged') ORDER BY key"
         stamp = tuple(self._all(sql))
         kept = self._lately
