@@ -74,12 +74,12 @@ def run(query: Query, profile: Profile, bench: Bench) -> Ranked:
     """Answers a question under a profile; a leg that fails or is late becomes a notice."""
     pool = profile.pool_for(query.limit)
     notices: list[Notice] = []
-    pending = _start_vector(query, profile, bench, pool)
+    pending = _start_vector(query, profile, bench)
     with bench.store.reading():
         asked = ask(query.text, bench.store.term_counts, terms=query_terms(query.text))
         found, took = _own_legs(query, profile, bench, asked, notices=notices)
     begun = time.perf_counter()
-    vector, nearest = _vector_leg(pending, bench, notices)
+    vector, nearest = _vector_leg(query, pending, bench, pool=pool, notices=notices)
     if vector is not None:
         found["vector"] = nearest.rows
     took["vector"] = time.perf_counter() - begun
@@ -148,34 +148,28 @@ def _of_stage(after: Sequence[Candidate]) -> Sequence[Mark]:
     return Marks(len(after), lambda: tuple(Mark(c.id, rank, c.score) for rank, c in enumerate(after, start=1)))
 
 
-def _start_vector(
-    query: Query, profile: Profile, bench: Bench, pool: int
-) -> Future[tuple[Asked, Nearest] | None] | None:
+def _start_vector(query: Query, profile: Profile, bench: Bench) -> Future[Asked | None] | None:
+    """Has the model read the question meanwhile: it may be slow, or far away."""
     if "vector" not in profile.legs or not query.text.strip() or (bench.embedder is None and bench.question is None):
         return None
-
-    def nearest() -> tuple[Asked, Nearest] | None:
-        asked = _asked(query.text, bench)
-        return None if asked is None else (asked, bench.store.nearest(asked.model, asked.vector, pool, query.filters))
-
-    return bench.executor.submit(nearest)
+    return bench.executor.submit(_asked, query.text, bench)
 
 
 def _vector_leg(
-    pending: Future[tuple[Asked, Nearest] | None] | None, bench: Bench, notices: list[Notice]
+    query: Query, pending: Future[Asked | None] | None, bench: Bench, *, pool: int, notices: list[Notice]
 ) -> tuple[Asked | None, Nearest]:
-    """What the vector leg brought by its deadline; whatever went wrong is a notice."""
+    """What is near the question, if its vector came by the deadline; whatever went wrong is a notice."""
     try:
-        answer = pending.result(timeout=bench.deadline_s + _GRACE_S) if pending is not None else None
+        asked = pending.result(timeout=bench.deadline_s + _GRACE_S) if pending is not None else None
+        if asked is not None:
+            nearest = bench.store.nearest(asked.model, asked.vector, pool, query.filters)
+            notices += asked.notices
+            return asked, nearest
     except LegTimeout:
         notices.append(Notice("vector_late", f"meaning search took over {bench.deadline_s:g} s and was left out"))
     except Exception as error:  # noqa: BLE001 - anybody's model may fail in any way, and keywords still answer
         hint = error.hint if isinstance(error, RecollectError) else ""
         notices.append(Notice("vector_failed", f"meaning search failed: {error}", hint))
-    else:
-        if answer is not None:
-            notices += answer[0].notices
-            return answer
     return None, Nearest(())
 
 

@@ -102,22 +102,17 @@ class Part:
         return cls(np.asarray(rows, dtype=np.int64), codes, scales_of(codes))
 
     @cached_property
-    def coarse(self) -> bool:
-        """Whether a scan of it is worth its second look."""
-        return self.codes.itemsize == 1 and len(self.codes) > EXACT_ROWS
-
-    @cached_property
     def centre(self) -> Vectors:
         """About the mean of the unit vectors, from a part of them."""
         some = slice(None, None, 1 + len(self.codes) // _BLOCK)
         mean: Vectors = (self.codes[some] * self.scales[some, None]).mean(axis=0)
         return mean
 
-    def scan(self, vector: Vectors) -> NDArray[Any]:
-        """The cosine of every row, exact unless the part is coarse."""
+    def scan(self, vector: Vectors, *, coarse: bool) -> NDArray[Any]:
+        """The cosine of every row, exact unless a coarse one is enough."""
         import numpy as np  # noqa: PLC0415
 
-        if self.coarse:
+        if coarse:
             import simsimd  # noqa: PLC0415
 
             asked, scale = _bytes(vector)
@@ -202,6 +197,11 @@ class Matrix:
     base: Part
     tail: Part
 
+    @cached_property
+    def coarse(self) -> bool:
+        """Whether a scan is worth its second look."""
+        return self.base.codes.itemsize == 1 and len(self.base.codes) + len(self.tail.codes) > EXACT_ROWS
+
     def nearest(self, vector: Vectors, limit: int, allowed: NDArray[np.int64] | None) -> Nearest:
         """The best rows with all that tie with the last, and the mean and deviation of all cosines of this question."""
         import numpy as np  # noqa: PLC0415
@@ -212,13 +212,13 @@ class Matrix:
         for part in (self.base, self.tail):
             if not len(part.rows):
                 continue
-            cosines = part.scan(vector)
+            cosines = part.scan(vector, coarse=self.coarse)
             total += len(cosines)
             summed += float(cosines.sum())
             squared += float(cosines @ cosines)
             among = None if allowed is None else np.flatnonzero(np.isin(part.rows, allowed))
             top = _best(
-                cosines if among is None else cosines[among], max(2 * limit, limit + 100) if part.coarse else limit
+                cosines if among is None else cosines[among], max(2 * limit, limit + 100) if self.coarse else limit
             )
             places = top if among is None else among[top]
             near.append((part.rows[places], part.cosines(vector, places)))

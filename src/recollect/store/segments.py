@@ -219,11 +219,11 @@ class VectorTables:
 
     def _sealed(self, number: int, dim: int) -> int:
         """Moves vectors that wait, if they are many, into segments; what does not fill one goes on waiting."""
-        import numpy as np  # noqa: PLC0415
-
         where = "FROM vectors WHERE model = ? AND place IS NULL"
         if self._all(f"SELECT count(*) {where}", (number,))[0][0] < LOOSE:
             return 0
+        import numpy as np  # noqa: PLC0415 - a sync that finds nothing to do has no use for it
+
         sealed = 0
         while (
             len(found := self._all(f"SELECT vector, row, content_hash {where} ORDER BY row LIMIT {SEGMENT}", (number,)))
