@@ -35,8 +35,11 @@ asked = np.load(folder + "/asked.npy")
 def report(index_s, ask):
     ask(0)
     took = []
+    until = time.perf_counter() + 45
     for i in range(len(questions)):
         begun = time.perf_counter()
+        if begun > until and len(took) >= 5:  # a slow one is asked fewer questions
+            break
         ask(i)
         took.append(1000 * (time.perf_counter() - begun))
     print(json.dumps([len(texts) / index_s, *np.percentile(took, (50, 95, 99))]))
@@ -112,7 +115,8 @@ def about() -> list[str]:
     """What the table below says."""
     return [
         "The same chunks, vectors and questions, 50 best, one at a time, in the same run. A ratio over 1 means that the",
-        "other takes longer than our search of that kind, which also gathers evidence, explains and cuts snippets.",
+        "other takes longer than our search of that kind, which also gathers evidence, explains and cuts snippets. One",
+        "that needs over 45 s for all questions is asked fewer, at least five.",
     ]
 
 
