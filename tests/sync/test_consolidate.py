@@ -474,3 +474,37 @@ def test_a_passage_that_another_process_drops_meanwhile_is_left_out(
     monkeypatch.setattr(store, "unjudged", drops)
     assert consolidate(store) == Consolidated(2, 1)
     assert store.audit() == []
+
+
+def sentences(number: int) -> list[str]:
+    """A long passage like no other; all of them begin and end alike."""
+    letters = str.maketrans("0123456789", "bcdfghjklm")
+    return [f"Ann Smith met a{number}o{n} and e{number}u{n} at the harbour gate.".translate(letters) for n in range(6)]
+
+
+def test_long_passages_that_begin_alike_are_not_compared(store: SqliteStore) -> None:
+    for n in range(0, 600, 20):
+        put(store, n, "\n".join(sentences(n)))
+    assert consolidate(store) == Consolidated(judged=30, compared=0)
+    put(store, 700, "\n".join([*sentences(40)[:5], "Ann Smith met Tom and Bob at the harbour gate."]))
+    put(store, 701, "\n".join(reversed(sentences(60))))
+    assert consolidate(store) == Consolidated(judged=2, compared=1), "the other one has a form that is known"
+    assert related(store, "memory/2001-12-02.md").superseded_by == "id60"
+
+
+def test_what_is_found_does_not_depend_on_the_size_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"The staging port of house {n % 9} is {n % 4}." for n in range(40)]
+    texts += ["\n".join(sentences(n % 7)) for n in range(20)]
+    found = set()
+    for least, largest, seconds in ((128, 2048, 0.1), (1, 64, 60.0), (8, 16, 0.0)):
+        monkeypatch.setattr(module, "_BATCH", least)
+        monkeypatch.setattr(module, "_LARGEST_BATCH", largest)
+        monkeypatch.setattr(module, "_COMMIT_EVERY_S", seconds)
+        store = SqliteStore(None)
+        for n, text in enumerate(texts):
+            put(store, n, text)
+        assert consolidate(store).judged == len(texts)
+        tables = ("SELECT row, form, kin FROM copies ORDER BY row", "SELECT * FROM conflicts ORDER BY one, other")
+        found.add(repr([store._all(sql) for sql in tables]))
+        store.close()
+    assert len(found) == 1

@@ -77,6 +77,7 @@ def test_copies_share_a_trait_or_a_form(a: str, b: str) -> None:
     one, two = read(a), read(b)
     if judge(one, two) == Verdict.DUPLICATE:
         assert one.form == two.form or set(one.traits) & set(two.traits)
+        assert one.form == two.form or (set(one.sought) & set(two.traits) and set(two.sought) & set(one.traits))
 
 
 def test_a_model_that_is_sure_makes_a_small_addition_a_copy() -> None:
@@ -124,3 +125,37 @@ def test_a_long_passage_that_shares_little_is_no_conflict() -> None:
 
 def test_a_comment_for_machines_says_nothing() -> None:
     assert alike("The port is 8080.\n<!-- supersedes: abcdefghijkl -->", "The port is 8080.") == Verdict.DUPLICATE
+
+
+def finds(a: str, b: str) -> tuple[bool, bool]:
+    """Whether each of two texts is found by the other."""
+    one, two = read(a), read(b)
+    return bool(set(one.sought) & set(two.traits)), bool(set(two.sought) & set(one.traits))
+
+
+LINES = [
+    "The door of the school was painted green by the owner.",
+    "The roof of the harbour was painted white by the owner.",
+    "The gate of the mill was painted black by the owner.",
+    "The fence of the station was painted yellow by the owner.",
+    "The bench of the chapel was painted orange by the owner.",
+    "The shed of the farm was painted brown by the owner.",
+]
+
+
+def test_long_passages_find_each_other_by_a_whole_statement_not_by_how_one_begins() -> None:
+    other = [line.replace("painted", "mended") for line in LINES]
+    assert finds("\n".join(LINES), "\n".join(other)) == (False, False)
+    assert alike("\n".join(LINES), "\n".join(other)) == Verdict.DIFFERENT, "so that nothing is lost"
+    for n in range(len(LINES)):
+        changed = [*LINES[:n], other[n], *LINES[n + 1 :]]
+        assert alike("\n".join(LINES), "\n".join(changed)) == Verdict.CONFLICT
+        assert finds("\n".join(LINES), "\n".join(changed)) == (True, True)
+
+
+def test_a_short_passage_and_a_long_one_find_each_other_by_how_a_statement_begins() -> None:
+    against = [line.replace("by the owner", "by the neighbour") for line in LINES]
+    found = [finds(one, "\n".join(LINES)) for one in against]
+    assert all(alike(one, "\n".join(LINES)) == Verdict.CONFLICT for one in against)
+    assert set(found) <= {(True, True), (False, False)}, "whichever of them came first"
+    assert found.count((True, True)) >= 4, "as many as are chosen of a long passage"

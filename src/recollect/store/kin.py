@@ -86,7 +86,7 @@ class KinTables:
     def kin_known(self, forms: Sequence[bytes], traits: Sequence[int]) -> tuple[set[bytes], set[int]]:
         """Which of some forms any chunk or group has, and which of some traits any form has."""
         known: set[bytes] = set()
-        for part in in_parts(forms, _IN):
+        for part in in_parts(sorted(forms), _IN):  # in the order of the index, so that no page of it is read twice
             asked = f"WITH asked (form) AS (VALUES {','.join(['(?)'] * len(part))}) SELECT form FROM asked"
             for column in ("form", "kin"):
                 sql = f"{asked} WHERE EXISTS (SELECT 1 FROM copies c WHERE c.{column} = asked.form)"
@@ -95,11 +95,12 @@ class KinTables:
             "SELECT value FROM json_each(?) WHERE EXISTS"
             " (SELECT 1 FROM traits t CROSS JOIN forms f ON f.row = t.row WHERE t.trait = value)"
         )
-        return known, {trait for (trait,) in self._all(sql, (json.dumps(list(traits)),))}
+        return known, {trait for (trait,) in self._all(sql, (json.dumps(sorted(traits)),))}
 
     def put_copies(self, copies: Sequence[Copy]) -> None:
         """Notes what chunks say and replace, what is new of their forms, and that they were judged."""
         rows = [(c.chunk.row,) for c in copies]
+        copies = sorted(copies, key=lambda c: c.form)  # in the order of the indexes: each page of them is changed once
         traits = sorted((trait, c.chunk.row) for c in copies for trait in c.traits)
         pairs = [pair for c in copies for other in c.conflicts for pair in ((c.form, other), (other, c.form))]
         with self.writing():

@@ -24,6 +24,7 @@ NEIGHBOURS = 16
 """With so many others a new text is compared."""
 _COMMIT_EVERY_S = 0.1
 _BATCH = 128
+_LARGEST_BATCH = 2048
 _MOST_FORMS = 8
 _CLOSE = 0.8
 _ENTRY_FILES = ("memory", "user")
@@ -53,26 +54,53 @@ def consolidate(
             store.judge_anew()
             store.set_meta("judgement", RULES)
     judged = compared = 0
-    while rows := store.unjudged(_BATCH):
+    size = _BATCH
+    read_before: dict[int, tuple[Chunk, _Marks]] = {}
+    while rows := store.unjudged(size):
         if deadline is not None and time.monotonic() >= deadline:
             return Consolidated(judged, compared, complete=False)
-        # Read before the transaction, which need not wait for that, and remembered; then looked up once more inside
-        # it: another process may have judged some, or dropped their notes.
-        readings = {row: _read(chunk) for row, chunk in store.chunks(rows).items()}
+        # Read before the transaction, which need not wait for that; then looked up once more inside it: another
+        # process may have judged some, or dropped their notes.
+        new = store.chunks([row for row in rows if row not in read_before])
+        read_before.update((row, (chunk, _Marks.of(chunk))) for row, chunk in new.items())
+        done = 0
         with store.writing():
+            waiting = []
+            for row, chunk in sorted(store.chunks(store.unjudged(size)).items()):
+                known, marks = read_before.pop(row, (None, None))
+                waiting.append((chunk, marks if marks and known == chunk else _Marks.of(chunk)))
+            batch = _Batch.of(store, model, [marks for _, marks in waiting])
             until = time.monotonic() + _COMMIT_EVERY_S
             if deadline is not None:
                 until = min(until, deadline)
-            chunks = store.chunks(store.unjudged(_BATCH))
-            batch = _Batch.of(store, model, [readings.get(row) or _read(chunk) for row, chunk in chunks.items()])
-            for row in sorted(chunks):
-                compared += batch.settle(chunks[row])
-                judged += 1
+            for chunk, marks in waiting:
+                compared += batch.settle(chunk, marks)
+                done += 1
                 if time.monotonic() >= until:
                     break
             batch.write()
+        read_before = {chunk.row: (chunk, marks) for chunk, marks in waiting[done:]}
+        judged += done
         progress("likeness", judged, judged + len(store.unjudged(_BATCH)))
+        # What is written goes all over the tables: of many chunks more falls on the same page, which is written once.
+        if deadline is None:
+            size = min(2 * size, _LARGEST_BATCH) if done == len(waiting) else max(_BATCH, done)
     return Consolidated(judged, compared)
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """What a batch asks of each chunk; most are read for no more than this, and thousands of readings are a burden."""
+
+    form: bytes
+    traits: tuple[int, ...]
+    sought: tuple[int, ...]
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> _Marks:
+        """The marks of what a chunk says."""
+        reading = _read(chunk)
+        return cls(bytes.fromhex(reading.form), reading.traits, reading.sought)
 
 
 @dataclass(slots=True)
@@ -90,10 +118,10 @@ class _Batch:
     found: list[Copy] = field(default_factory=list)
 
     @classmethod
-    def of(cls, store: Store, model: str, readings: Sequence[Reading]) -> _Batch:
-        """A batch that knows what the store has of some readings."""
-        forms = {bytes.fromhex(r.form) for r in readings}
-        traits = {trait for r in readings for trait in r.traits}
+    def of(cls, store: Store, model: str, waiting: Sequence[_Marks]) -> _Batch:
+        """A batch that knows what the store has of some chunks."""
+        forms = {m.form for m in waiting}
+        traits = {trait for m in waiting for trait in m.sought}
         return cls(store, model, *store.kin_known(list(forms), list(traits)))
 
     def write(self) -> None:
@@ -102,23 +130,22 @@ class _Batch:
             self.store.put_copies(self.found)
             self.found.clear()
 
-    def settle(self, chunk: Chunk) -> int:
+    def settle(self, chunk: Chunk, marks: _Marks) -> int:
         """Finds what a chunk is to the others, and says how many it was compared with."""
-        reading = _read(chunk)
-        form = bytes.fromhex(reading.form)
+        form = marks.form
         kin = self._kin_of(form)
         compared = 0
         against: list[bytes] = []
         traits: Sequence[int] = ()
         if kin is None:
-            verdicts = self._compared(chunk, reading)
+            verdicts = self._compared(chunk, marks)
             compared = len(verdicts)
             kin = self._group(chunk, verdicts) or self._own(form)
-            traits = reading.traits
+            traits = marks.traits
             against = [f for f, v in verdicts.items() if v is Verdict.CONFLICT]
         elif self.model and len(self.store.forms_of(kin, 2)) == 1:
             # The vector may have come after the words were judged; only now a model can be sure of a near copy.
-            verdicts = self._compared(chunk, reading)
+            verdicts = self._compared(chunk, marks)
             compared = len(verdicts)
             joined = self._group(chunk, verdicts)
             if joined:
@@ -144,13 +171,13 @@ class _Batch:
                 name = hashlib.blake2b(name, digest_size=12).digest()
         return name
 
-    def _compared(self, chunk: Chunk, reading: Reading) -> dict[bytes, Verdict]:
+    def _compared(self, chunk: Chunk, marks: _Marks) -> dict[bytes, Verdict]:
         """What a chunk is to those that it may be like."""
-        shared = [trait for trait in reading.traits if trait in self.traits]
+        shared = [trait for trait in marks.sought if trait in self.traits]
         if not shared:
             return {}
         self.write()
-        return _verdicts(self.store, chunk, _others(self.store, chunk, reading, shared), self.model)
+        return _verdicts(self.store, chunk, _others(self.store, chunk, marks.form, shared), self.model)
 
     def _group(self, chunk: Chunk, verdicts: Mapping[bytes, Verdict]) -> bytes | None:
         copies = [f for f, v in verdicts.items() if v is Verdict.DUPLICATE]
@@ -169,10 +196,10 @@ def _read(chunk: Chunk) -> Reading:
     return read(chunk.text, (*chunk.heading, words) if words else chunk.heading)
 
 
-def _others(store: Store, chunk: Chunk, reading: Reading, traits: Sequence[int]) -> dict[bytes, Chunk]:
+def _others(store: Store, chunk: Chunk, own: bytes, traits: Sequence[int]) -> dict[bytes, Chunk]:
     """What a chunk is compared with: not with a piece of itself, and not with the one that repeats its last lines."""
     found = store.forms_like(traits, NEIGHBOURS)
-    return {form: c for form, c in found.items() if form.hex() != reading.form and not _touch(c, chunk)}
+    return {form: c for form, c in found.items() if form != own and not _touch(c, chunk)}
 
 
 def _touch(a: Chunk, b: Chunk) -> bool:

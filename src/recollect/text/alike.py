@@ -25,6 +25,7 @@ LONG = 20
 SURE_COSINE = 0.95
 _MOST_STATEMENTS = 40
 _FEW = 3
+_CHOSEN = 4
 _MOST_TOKENS = 400
 _LEAST_SHARED = 0.5
 _LEAST_NAMED = 0.3
@@ -137,29 +138,48 @@ class Reading:
         return hashlib.blake2b("\x1e".join(parts).encode("utf-8", "replace"), digest_size=12).hexdigest()
 
     @_Once
+    def _long(self) -> bool:
+        """Whether it is like another such passage only if half of its statements stand there as they are."""
+        return len(self.statements) > _FEW
+
+    @_Once
+    def _chosen(self) -> list[tuple[tuple[int, ...], int]]:
+        """Of a long passage a few statements, chosen by their own words, so that two versions choose the same."""
+        return sorted({ends for s in self.statements for ends in [_ends(s)] if ends})[:_CHOSEN]
+
+    @_Once
     def traits(self) -> tuple[int, ...]:
-        """Hashes of how its statements begin and end: passages that are alike share at least one, few others do.
+        """What it is found by: hashes of how its statements begin, end and read as a whole, and whether it is long."""
+        return tuple(sorted({trait | self._long for ends, _ in self._chosen for trait in ends}))
 
-        Of a long passage a few statements are taken, chosen by their own words, so that two versions choose the same.
+    @_Once
+    def sought(self) -> tuple[int, ...]:
+        """The traits of passages that it may be like: those that are alike have at least one, few others do.
+
+        Two long passages that share no whole statement are not alike, however many of theirs begin with the same words;
+        to compare those would cost more with every note there is.
         """
-        found = sorted({pair for s in self.statements for pair in [_ends(s)] if pair})
-        return tuple(sorted({trait for pair in found[:4] for trait in pair}))
+        short = {trait for ends, _ in self._chosen for trait in ends}
+        long = {whole for _, whole in self._chosen} if self._long else short
+        return tuple(sorted(short | {trait | 1 for trait in long}))
 
 
-def _ends(statement: Statement) -> tuple[int, ...]:
+def _ends(statement: Statement) -> tuple[tuple[int, ...], int] | None:
+    """Even hashes of the words that a statement begins with, ends with and has; the last of them once more."""
     plain = [t.key for t in statement.tokens if t.plain]
     size = 4 if sum([t.wide for t in statement.tokens]) * 2 > len(statement.tokens) else 2
     if len(plain) < 2:
         plain = list(statement.keys)
     if not plain:
-        return ()
-    ends = {("a", *plain[:size]), ("z", *plain[-size:]), ("s", *sorted(plain))}
-    return tuple(sorted(_number("\x1f".join(end)) for end in ends))
+        return None
+    whole = _number("\x1f".join(("s", *sorted(plain))))
+    begins, ends = _number("\x1f".join(("a", *plain[:size]))), _number("\x1f".join(("z", *plain[-size:])))
+    return tuple(sorted((begins, ends, whole))), whole
 
 
 def _number(text: str) -> int:
     digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+    return int.from_bytes(digest, "big", signed=True) & ~1
 
 
 @lru_cache(maxsize=2048)

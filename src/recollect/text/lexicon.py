@@ -6,7 +6,7 @@ left out of a comparison.
 
 from __future__ import annotations
 
-RULES = "alike-2"
+RULES = "alike-3"
 """Names the rules of `alike.py`; judgements made under another name are made anew."""
 
 
