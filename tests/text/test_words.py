@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from recollect.ports import FieldTerms
@@ -15,15 +15,18 @@ from recollect.text import words
 from recollect.text.words import (
     STOP_WORDS,
     Terms,
+    analysed,
     clean,
     count_tokens,
     fold,
     foreign_share,
     index_terms,
     is_unspaced,
+    pieces_of,
     places,
     query_terms,
     term_set,
+    words_in,
 )
 from recollect.types import Chunk, Document, Facts
 
@@ -277,3 +280,15 @@ def test_remembered_words_are_those_made_letter_by_letter(parts: list[str]) -> N
 
     assert words.index_terms(text) == (" ".join(stems), " ".join(exact))
     assert words.index_terms(text) == (" ".join(stems), " ".join(exact))
+
+
+@given(st.text())
+@example("a\u00a0b ´c \u3000 e\u0301 \u0301f #g h# i++ j' 'k x:\x1cy\x85z ﷺ ¨ ﬁ")
+@example("GitHub备份脚本 한국어 2026-02-10, don't v1.2.3-rc1 (SQLite's) “quoted” naïve-Café")
+def test_the_pieces_of_a_text_have_its_words_and_terms(text: str) -> None:
+    pieces = pieces_of(text)
+    assert [word for piece in pieces for word in words_in(piece)] == words_in(text)
+    stems, forms = index_terms(text)
+    found = [analysed(piece) for piece in pieces]
+    assert [term for one, _ in found for term in one.split()] == stems.split()
+    assert [form for _, one in found for form in one.split()] == forms.split()

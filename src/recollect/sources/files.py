@@ -95,8 +95,8 @@ class FileSource:
         """The text of a file; ValueError with the reason when it is none."""
         if document.size > self.max_file_bytes:
             raise ValueError(_too_large(self.max_file_bytes))
-        with open(document.location, "rb") as file:
-            return decode(file.read())
+        with open(document.location, "rb", buffering=0) as file:
+            return decode(file.readall())
 
 
 def scan_paths(

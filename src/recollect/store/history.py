@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from recollect.ports import Moment
-from recollect.store.rows import in_parts
+from recollect.store.rows import hash_kept, in_parts
 from recollect.text.links import UUID, link_key
 from recollect.types import Edge, End, Filters
 
@@ -41,10 +41,12 @@ class HistoryTables:
     def put_edges(self, path: str, edges: Sequence[Edge]) -> None:
         """Replaces the edges that a document makes; they go with it."""
         with self.writing():
+            self._db.execute("DELETE FROM edges WHERE document = (SELECT id FROM documents WHERE path = ?)", (path,))
+            if not edges:
+                return
             found = self._db.execute("SELECT id FROM documents WHERE path = ?", (path,)).fetchone()
             if not found:
                 return
-            self._db.execute("DELETE FROM edges WHERE document = ?", found)
             self._db.executemany(
                 "INSERT INTO edges VALUES (?,?,?,?,?,?,?,?)",
                 [
@@ -97,7 +99,7 @@ class HistoryTables:
         rows = self._all(
             "SELECT d.path, c.id FROM chunks c JOIN documents d ON d.id = c.document WHERE c.content_hash = ?"
             " UNION SELECT path, '' FROM documents WHERE digest = ? ORDER BY 1 LIMIT 1",
-            (content, content),
+            (hash_kept(content), content),
         )
         return (rows[0][0], rows[0][1]) if rows else None
 

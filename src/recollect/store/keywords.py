@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from recollect.ports import FieldTerms, Placed, Scored, Sought, TermCounts
@@ -262,7 +261,9 @@ def _terms_of(
 @lru_cache(maxsize=1024)
 def stem_of(path: str) -> str:
     """The name of a file without its ending."""
-    return PurePosixPath(path).stem
+    name = path.rpartition("/")[2]
+    dot = name.rfind(".")
+    return name[:dot] if 0 < dot < len(name) - 1 else name
 
 
 def texts_of(chunk: Chunk) -> tuple[str, str]:

@@ -26,6 +26,15 @@ _IN_GROUP = 64
 _STALE = 4096
 _STALE_SHARE = 10
 _IN = 400
+# Each half is in the order of its index, so that the first ones are found without a look at the whole group.
+_GROUP = (
+    "SELECT row, id, standing FROM copies WHERE form = {0} AND joined IS NULL"
+    " UNION ALL SELECT row, id, standing FROM copies WHERE joined = {0} ORDER BY standing DESC, id"
+)
+_IN_COMPANY = (
+    "(k.joined NOTNULL OR EXISTS (SELECT 1 FROM copies WHERE joined = k.form)"
+    " OR EXISTS (SELECT 1 FROM copies o WHERE o.form = k.form AND o.row <> k.row))"
+)
 _LINES = re.compile(r"L?(\d+)(?:-L?(\d+))?\Z")
 
 
@@ -56,7 +65,11 @@ class KinTables:
 
     def forms_of(self, kin: bytes, limit: int) -> dict[bytes, Chunk]:
         """The forms of a group, each with a chunk that has it."""
-        found = self._all("SELECT form, max(row) FROM copies WHERE kin = ? GROUP BY form LIMIT ?", (kin, limit))
+        found = self._all(
+            "SELECT form, max(row) FROM copies WHERE joined = ?1 OR (form = ?1 AND joined IS NULL)"
+            " GROUP BY form LIMIT ?2",
+            (kin, limit),
+        )
         return self._with_chunks(found)
 
     def forms_like(self, traits: Sequence[int], limit: int) -> dict[bytes, Chunk]:
@@ -66,10 +79,11 @@ class KinTables:
         if not traits:
             return {}
         one = (
-            "SELECT * FROM (SELECT f.form, t.row FROM traits t CROSS JOIN forms f ON f.row = t.row"
-            " WHERE t.trait = ? ORDER BY t.row DESC LIMIT ?)"
+            "SELECT * FROM (SELECT coalesce(c.form, f.form), t.row FROM traits t LEFT JOIN copies c ON c.row = t.row"
+            " LEFT JOIN forms f ON f.row = t.row WHERE t.trait = ? AND (c.form NOTNULL OR f.form NOTNULL)"
+            " ORDER BY t.row DESC LIMIT ?)"
         )
-        values = [value for trait in traits for value in (trait, _PER_TRAIT)]
+        values = [value for trait in traits for value in (_kept(trait), _PER_TRAIT)]
         for form, row in self._all(" UNION ALL ".join([one] * len(traits)), values):
             shared[form] += 1
             since[form] = row
@@ -88,32 +102,30 @@ class KinTables:
         known: set[bytes] = set()
         for part in in_parts(sorted(forms), _IN):  # in the order of the index, so that no page of it is read twice
             asked = f"WITH asked (form) AS (VALUES {','.join(['(?)'] * len(part))}) SELECT form FROM asked"
-            for column in ("form", "kin"):
+            for column in ("form", "joined"):
                 sql = f"{asked} WHERE EXISTS (SELECT 1 FROM copies c WHERE c.{column} = asked.form)"
                 known.update(form for (form,) in self._all(sql, part))
         sql = (
-            "SELECT value FROM json_each(?) WHERE EXISTS"
-            " (SELECT 1 FROM traits t CROSS JOIN forms f ON f.row = t.row WHERE t.trait = value)"
+            "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM traits t WHERE t.trait = value"
+            " AND (t.row IN (SELECT row FROM copies) OR t.row IN (SELECT row FROM forms)))"
         )
-        return known, {trait for (trait,) in self._all(sql, (json.dumps(sorted(traits)),))}
+        found = {trait for (trait,) in self._all(sql, (json.dumps(sorted(map(_kept, traits))),))}
+        return known, {trait for trait in traits if _kept(trait) in found}
 
     def put_copies(self, copies: Sequence[Copy]) -> None:
         """Notes what chunks say and replace, what is new of their forms, and that they were judged."""
         rows = [(c.chunk.row,) for c in copies]
         copies = sorted(copies, key=lambda c: c.form)  # in the order of the indexes: each page of them is changed once
-        traits = sorted((trait, c.chunk.row) for c in copies for trait in c.traits)
+        traits = sorted((_kept(trait), c.chunk.row) for c in copies for trait in c.traits)
         pairs = [pair for c in copies for other in c.conflicts for pair in ((c.form, other), (other, c.form))]
         with self.writing():
-            self._db.executemany(
-                "INSERT OR REPLACE INTO forms VALUES (?, ?)", [(c.chunk.row, c.form) for c in copies if c.traits]
-            )
             self._db.executemany("INSERT OR IGNORE INTO traits VALUES (?, ?)", traits)
             self._db.executemany("INSERT OR IGNORE INTO conflicts VALUES (?, ?)", pairs)
             self._db.executemany("DELETE FROM replaced WHERE row = ?", rows)
             self._db.executemany(
                 "INSERT INTO copies VALUES (?, ?, ?, ?, ?) ON CONFLICT (row) DO UPDATE SET"
-                " form = excluded.form, kin = excluded.kin, standing = excluded.standing",
-                [(c.chunk.row, c.form, c.kin, c.standing, c.chunk.id) for c in copies],
+                " form = excluded.form, joined = excluded.joined, standing = excluded.standing",
+                [(c.chunk.row, c.form, None if c.kin == c.form else c.kin, c.standing, c.chunk.id) for c in copies],
             )
             self._db.executemany(
                 "INSERT OR IGNORE INTO replaced VALUES (?, ?, ?)",
@@ -146,7 +158,7 @@ class KinTables:
     def join(self, form: bytes, kin: bytes) -> None:
         """Moves all chunks of a form to a group."""
         with self.writing():
-            self._db.execute("UPDATE copies SET kin = ? WHERE form = ?", (kin, form))
+            self._db.execute("UPDATE copies SET joined = nullif(?, form) WHERE form = ?", (kin, form))
             self._judged()
 
     def judge_anew(self) -> None:
@@ -160,9 +172,11 @@ class KinTables:
 
     def _sweep_traits(self, *, all_of_them: bool = False) -> None:
         """Drops the traits of forms that went, once they are many or `all_of_them`: it takes a look at every trait."""
-        stale, forms = self._all("SELECT value, (SELECT count(*) FROM forms) FROM meta WHERE key = 'stale'")[0]
+        stale, forms = self._all("SELECT value, (SELECT count(*) FROM copies) FROM meta WHERE key = 'stale'")[0]
         if stale > (0 if all_of_them else max(_STALE, forms // _STALE_SHARE)):
-            self._db.execute("DELETE FROM traits WHERE row NOT IN (SELECT row FROM forms)")
+            self._db.execute(
+                "DELETE FROM traits WHERE row NOT IN (SELECT row FROM copies UNION ALL SELECT row FROM forms)"
+            )
             self._db.execute("UPDATE meta SET value = 0 WHERE key = 'stale'")
 
     def relations(self, chunks: Sequence[Chunk], filters: Filters) -> dict[int, Relations]:
@@ -213,8 +227,9 @@ class KinTables:
         )
         own = [chunk.row, *(row for (row,) in named)]
         marks = ",".join("?" * len(own))
-        sql = f"SELECT row FROM copies WHERE kin IN (SELECT kin FROM copies WHERE row IN ({marks})) LIMIT ?"
-        rows = {*own, *(row for (row,) in self._all(sql, (*own, _IN_GROUP)))}
+        kin = f"IN (SELECT kin FROM copies WHERE row IN ({marks}))"
+        sql = f"SELECT row FROM copies WHERE joined {kin} OR (form {kin} AND joined IS NULL) LIMIT ?"
+        rows = {*own, *(row for (row,) in self._all(sql, (*own, *own, _IN_GROUP)))}
         others = self.chunks(sorted(rows - {chunk.row}))
         related = self.relations(list(others.values()), Filters())
         return [c for row, c in others.items() if row in related and related[row].superseded_by == chunk.id]
@@ -225,20 +240,21 @@ class KinTables:
         for part in in_parts(rows, _IN):
             marks = ",".join("?" * len(part))
             found = self._all(
-                "SELECT k.row, (SELECT b.row FROM copies b WHERE b.kin = k.kin ORDER BY b.standing DESC, b.id LIMIT 1),"
-                f" k.kin FROM copies k WHERE k.row IN ({marks})",
+                f"SELECT k.row, (SELECT row FROM ({_GROUP.format('k.kin')} LIMIT 1)), k.kin"
+                f" FROM copies k WHERE k.row IN ({marks}) AND {_IN_COMPANY}",
                 part,
             )
             for row, best, kin in found:
                 head = best
                 if best != row and allowed is not None and best not in allowed:
-                    group = self._all(
-                        "SELECT row FROM copies WHERE kin = ? ORDER BY standing DESC, id LIMIT ?", (kin, _IN_GROUP)
-                    )
-                    head = next((r for (r,) in group if r in allowed), row)
+                    head = next((r for r, _ in self._group(kin, _IN_GROUP) if r in allowed), row)
                 if head != row:
                     out[row] = head
         return out
+
+    def _group(self, kin: bytes, limit: int) -> list[tuple[int, str]]:
+        """Rows and ids of a group, the one that stands for it first."""
+        return [(r[0], r[1]) for r in self._all(f"{_GROUP.format('?1')} LIMIT ?2", (kin, limit))]
 
     def _conflicts(self, rows: Sequence[int], allowed: frozenset[int] | None) -> dict[int, list[tuple[int, str]]]:
         """Rows and ids of the newest passages that say otherwise."""
@@ -251,10 +267,7 @@ class KinTables:
                 part,
             )
             for row, kin in dict.fromkeys(found):
-                group = self._all(
-                    "SELECT row, id FROM copies WHERE kin = ? ORDER BY standing DESC, id LIMIT ?",
-                    (kin, 1 if allowed is None else _IN_GROUP),
-                )
+                group = self._group(kin, 1 if allowed is None else _IN_GROUP)
                 head = next(((r, i) for r, i in group if r != row and (allowed is None or r in allowed)), None)
                 if head:
                     out[row].append(head)
@@ -298,6 +311,11 @@ class KinTables:
             for row, target in self._all(f"SELECT row, target FROM replaced WHERE row IN ({marks})", part):
                 out[row].add(target)
         return out
+
+
+def _kept(trait: int) -> int:
+    """As much of a trait as is kept: passages that share no more than that are seldom, and are then compared."""
+    return (trait & 0xFFFFFFFF) - (1 << 31)
 
 
 def _within(part: str, chunk: Chunk) -> bool:

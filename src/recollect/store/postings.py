@@ -17,8 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.store.numbers import packed, unpacked
+
 MOST_ROWS = 1 << 16
-PAGE = 2704  # three bytes each and what SQLite adds fill a page of the file; a few more would take two
+PAGE = (
+    4096  # they fill a page of the file, and share another: with what SQLite adds, the fewest bytes of what was tried
+)
+_USUAL = 2  # the code of a word that stands there once, in the body
 _WIDTHS: tuple[tuple[int, Any], ...] = ((1 << 8, np.uint8), (1 << 16, np.uint16), (1 << 32, np.uint32))
 
 Ints = NDArray[np.int64]
@@ -77,22 +82,30 @@ class Whole(Segment):
 def built(rows: Ints, numbers: Ints, counts: Ints) -> Whole:
     """A segment of rows from their words: for each row those of head, body and exact, and how many of each."""
     each = counts.reshape(-1, 3)
-    place = np.repeat(np.arange(len(rows), dtype=np.int64), each.sum(axis=1))
-    part = np.repeat(np.tile(np.arange(3, dtype=np.int64), len(rows)), counts)
-    # Key, place and whether it is of the head, in one number: sorted, equal ones stand together.
-    merged = np.sort((numbers * 2 + (part == 2)) << 17 | place << 1 | (part == 0))
-    said = merged >> 1
+    place = np.repeat(np.arange(len(rows), dtype=np.uint16), each.sum(axis=1))
+    part = np.repeat(np.tile(np.arange(3, dtype=np.uint8), len(rows)), counts)
+    keyed = (numbers * 2 + (part == 2)).astype(np.uint32)
+    order = _order(keyed)
+    said = keyed[order].astype(np.int64) << 16 | place[order]  # equal ones stand together
     first = np.flatnonzero(np.diff(said, prepend=-1)) if len(said) else np.zeros(0, dtype=np.int64)
     whole = np.diff(first, append=len(said))
-    in_head = np.add.reduceat(merged & 1, first) if len(first) else first
+    in_head = np.add.reduceat((part == 0)[order], first, dtype=np.int64) if len(first) else first
     codes = (whole - in_head) * 2 + (in_head > 0)
     said = said[first]
-    keys, starts = np.unique(said >> 16, return_index=True)
-    ends = np.append(starts[1:], len(said)) if len(keys) else starts
+    keys = said >> 16
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    ends = np.append(starts[1:], len(said)) if len(starts) else starts
     return Whole(
-        rows, each[:, 1].copy(), keys.astype(np.uint32), ends.astype(np.uint32), (said & 0xFFFF).astype(np.uint16),
-        _narrow(codes),
+        rows, each[:, 1].copy(), keys[starts].astype(np.uint32), ends.astype(np.uint32),
+        (said & 0xFFFF).astype(np.uint16), _narrow(codes),
     )  # fmt: skip
+
+
+def _order(keys: NDArray[np.uint32]) -> NDArray[np.intp]:
+    """The order by key, equal ones as they came: by half a key at a time, which numpy sorts without comparing."""
+    low = np.argsort(keys.astype(np.uint16), kind="stable")
+    high = (keys >> 16).astype(np.uint16)[low]
+    return low[np.argsort(high, kind="stable")] if high.any() else low
 
 
 def merged(parts: Sequence[tuple[Whole, NDArray[np.bool_] | None]]) -> Whole:
@@ -151,35 +164,54 @@ def checksum(*blobs: bytes) -> int:
 
 
 def to_blobs(segment: Segment) -> tuple[bytes, bytes, bytes, bytes]:
-    """Rows, lengths, keys and ends as they are kept."""
-    return (
-        segment.rows.astype("<i8").tobytes(), segment.lengths.astype("<u4").tobytes(),
-        segment.keys.astype("<u4").tobytes(), segment.ends.astype("<u4").tobytes(),
-    )  # fmt: skip
+    """Rows, lengths, keys and ends as they are kept: mostly a byte each, for most are little above the one before."""
+    return _steps(segment.rows), packed(segment.lengths), _steps(segment.keys), _steps(segment.ends)
 
 
-def to_pages(whole: Whole) -> list[bytes]:
-    """The postings in pieces of a size that is read at once."""
-    kind = whole.codes.dtype.newbyteorder("<")
-    return [
-        whole.places[i : i + PAGE].astype("<u2").tobytes() + whole.codes[i : i + PAGE].astype(kind).tobytes()
-        for i in range(0, len(whole.places), PAGE)
-    ]
+def _steps(ascending: NDArray[Any]) -> bytes:
+    steps = ascending.astype(np.int64)
+    steps[1:] -= steps[:-1].copy()
+    return packed(steps)
 
 
 def from_blobs(rows: bytes, lengths: bytes, keys: bytes, ends: bytes) -> Segment:
     """The other way; ValueError where they cannot belong together."""
-    segment = Segment(
-        np.frombuffer(rows, dtype="<i8"), np.frombuffer(lengths, dtype="<u4").astype(np.int64),
-        np.frombuffer(keys, dtype="<u4"), np.frombuffer(ends, dtype="<u4"),
-    )  # fmt: skip
+    segment = Segment(rows_of(rows), unpacked(lengths), keys_of(keys), np.cumsum(unpacked(ends)).astype(np.uint32))
     if len(segment.rows) != len(segment.lengths) or len(segment.keys) != len(segment.ends):
         raise ValueError("the parts of a segment differ in length")
     return segment
 
 
+def rows_of(blob: bytes) -> Ints:
+    """The rows of a segment alone."""
+    return np.cumsum(unpacked(blob))
+
+
+def keys_of(blob: bytes) -> NDArray[np.uint32]:
+    """The keys of a segment alone."""
+    return np.cumsum(unpacked(blob)).astype(np.uint32)
+
+
+def to_pages(whole: Whole) -> list[bytes]:
+    """The postings in pieces of a size that is read at once."""
+    return [_page(whole.places[i : i + PAGE], whole.codes[i : i + PAGE]) for i in range(0, len(whole.places), PAGE)]
+
+
+def _page(places: NDArray[np.uint16], codes: Codes) -> bytes:
+    """How many there are, where, which of them are not the commonest code, and what those are."""
+    other = codes != _USUAL
+    kind = codes.dtype.newbyteorder("<")
+    count = len(places).to_bytes(2, "little")
+    others: bytes = codes[other].astype(kind).tobytes()
+    return b"".join((count, places.astype("<u2").tobytes(), np.packbits(other).tobytes(), others))
+
+
 def from_page(page: bytes, width: int) -> tuple[NDArray[np.uint16], Codes]:
     """Places and codes of a piece."""
     kind: np.dtype[Any] = np.dtype(f"<u{width}")
-    count = len(page) // (2 + width)
-    return np.frombuffer(page, dtype="<u2", count=count), np.frombuffer(page, dtype=kind, offset=2 * count)
+    count = int.from_bytes(page[:2], "little")
+    bits, others = 2 + 2 * count, 2 + 2 * count + (count + 7) // 8
+    other = np.unpackbits(np.frombuffer(page, dtype=np.uint8, count=others - bits, offset=bits), count=count)
+    codes = np.full(count, _USUAL, dtype=kind)
+    codes[other.view(bool)] = np.frombuffer(page, dtype=kind, offset=others)
+    return np.frombuffer(page, dtype="<u2", count=count, offset=2), codes

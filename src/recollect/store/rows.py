@@ -14,6 +14,8 @@ from typing import Any
 from recollect.types import Chunk, Facts
 
 _IN = 900
+_HASH_BYTES = 16
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 CHUNK = (
     "c.row, c.id, d.path, d.source, c.start_line, c.end_line, c.heading, c.text, c.content_hash,"
     " d.title, d.date, d.evergreen, d.importance, d.pinned, d.supersedes, c.time, c.origin"
@@ -29,7 +31,21 @@ def in_parts(values: Sequence[Any], most: int = _IN) -> Iterator[Sequence[Any]]:
 def chunk_of(r: tuple[Any, ...]) -> Chunk:
     """A chunk of the columns that `CHUNK` names."""
     time = dt.datetime.fromisoformat(r[15]) if r[15] else None
-    return Chunk(r[1], r[2], r[3], r[4], r[5], strings(r[6]), r[7], r[8], _facts(r[9:15]), r[0], time, r[16])
+    return Chunk(r[1], r[2], r[3], r[4], r[5], strings(r[6]), r[7], hash_of(r[8]), _facts(r[9:15]), r[0], time, r[16])
+
+
+def hash_kept(content_hash: str) -> bytes | str:
+    """A content hash as SQLite keeps it: the bytes that its digits stand for, or as it is where they are none."""
+    try:
+        kept = bytes.fromhex(content_hash)
+    except ValueError:
+        return content_hash
+    return kept if len(kept) == _HASH_BYTES and kept.hex() == content_hash else content_hash
+
+
+def hash_of(kept: bytes | str) -> str:
+    """The other way."""
+    return kept.hex() if isinstance(kept, bytes) else kept
 
 
 def iso(time: dt.datetime | None) -> str | None:
@@ -39,8 +55,8 @@ def iso(time: dt.datetime | None) -> str | None:
 
 @lru_cache(maxsize=64)
 def as_json(strings: tuple[str, ...]) -> str:
-    """A tuple as it is kept; a heading is asked for more than once, and an encoder is dear to make."""
-    return json.dumps(strings, ensure_ascii=False)
+    """A tuple as it is kept; a heading is asked for more than once."""
+    return _encode(strings)
 
 
 @lru_cache(maxsize=8192)

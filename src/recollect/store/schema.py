@@ -243,4 +243,77 @@ MIGRATIONS = (
     DELETE FROM dead;
     UPDATE meta SET value = 0 WHERE key = 'sealed';
     """,
+    # Fewer bytes for each passage. Hashes of contents are bytes, no longer digits (of `vectors` the digits can still be
+    # read), traits are cut to 32 bits, segments of words and maps of vectors are made again in a shorter form. `forms`
+    # names only forms whose first row is gone; else the form of a row is in `copies`. A group is called by one of its
+    # forms: only what has another one says which group it `joined`. Conflicts stand there both ways, so that one index
+    # finds them. Nobody follows `moved` before there is a model, and a row that is new does not wait yet.
+    """
+    DROP TRIGGER vector_came;
+    DROP TRIGGER vector_noted;
+    DROP TRIGGER vector_moved;
+    DROP TRIGGER chunk_came;
+    DROP TRIGGER chunk_waits;
+    DROP TRIGGER last_copy_gone;
+    DROP INDEX segments_model;
+    DROP INDEX conflicts_other;
+    UPDATE chunks SET content_hash = unhex(content_hash)
+        WHERE typeof(content_hash) = 'text' AND length(content_hash) = 32 AND content_hash NOT GLOB '*[^0-9a-f]*';
+    ALTER TABLE vectors RENAME COLUMN content_hash TO hash;
+    UPDATE vectors SET hash = unhex(hash)
+        WHERE typeof(hash) = 'text' AND length(hash) = 32 AND hash NOT GLOB '*[^0-9a-f]*';
+    ALTER TABLE vectors ADD COLUMN content_hash TEXT
+        GENERATED ALWAYS AS (CASE typeof(hash) WHEN 'blob' THEN lower(hex(hash)) ELSE hash END) VIRTUAL;
+    UPDATE refused SET content_hash = unhex(content_hash)
+        WHERE length(content_hash) = 32 AND content_hash NOT GLOB '*[^0-9a-f]*';
+    CREATE TABLE slim (trait INTEGER, row INTEGER, PRIMARY KEY (trait, row)) WITHOUT ROWID;
+    INSERT OR IGNORE INTO slim SELECT (trait & 4294967295) - 2147483648, row FROM traits ORDER BY 1, 2;
+    DROP TABLE traits;
+    ALTER TABLE slim RENAME TO traits;
+    DELETE FROM forms WHERE EXISTS (SELECT 1 FROM copies c WHERE c.row = forms.row AND c.form = forms.form);
+    CREATE TABLE narrow (
+        row INTEGER PRIMARY KEY REFERENCES chunks (row) ON DELETE CASCADE,
+        form BLOB NOT NULL,
+        joined BLOB,
+        standing TEXT NOT NULL,
+        id TEXT NOT NULL,
+        kin BLOB GENERATED ALWAYS AS (coalesce(joined, form)) VIRTUAL
+    );
+    INSERT INTO narrow SELECT row, form, nullif(kin, form), standing, id FROM copies;
+    DROP TABLE copies;
+    ALTER TABLE narrow RENAME TO copies;
+    CREATE INDEX copies_form ON copies (form, standing DESC, id);
+    CREATE INDEX copies_kin ON copies (joined, standing DESC, id) WHERE joined IS NOT NULL;
+    DELETE FROM packs;
+    DELETE FROM lists;
+    DELETE FROM postings;
+    DELETE FROM dead;
+    UPDATE meta SET value = 0 WHERE key = 'sealed';
+    CREATE TRIGGER vector_came AFTER INSERT ON vectors WHEN NEW.place IS NULL BEGIN
+        INSERT INTO unjudged SELECT row FROM chunks
+            WHERE content_hash = NEW.hash AND row NOT IN (SELECT row FROM unjudged);
+    END;
+    CREATE TRIGGER vector_noted AFTER INSERT ON vectors BEGIN
+        INSERT INTO moved (row) SELECT row FROM chunks WHERE content_hash = NEW.hash;
+    END;
+    CREATE TRIGGER vector_moved AFTER UPDATE OF place ON vectors BEGIN
+        INSERT INTO moved (row) SELECT row FROM chunks WHERE content_hash = NEW.hash;
+    END;
+    CREATE TRIGGER chunk_came AFTER INSERT ON chunks WHEN EXISTS (SELECT 1 FROM models) BEGIN
+        INSERT INTO moved (row) VALUES (NEW.row);
+    END;
+    CREATE TRIGGER chunk_waits AFTER INSERT ON chunks BEGIN INSERT INTO unjudged VALUES (NEW.row); END;
+    CREATE TRIGGER first_copy_gone AFTER DELETE ON copies
+    WHEN (SELECT min(row) FROM copies WHERE form = OLD.form) > OLD.row
+        AND NOT EXISTS (SELECT 1 FROM forms WHERE form = OLD.form) BEGIN
+        INSERT INTO forms VALUES (OLD.row, OLD.form);
+    END;
+    CREATE TRIGGER last_copy_gone AFTER DELETE ON copies
+    WHEN NOT EXISTS (SELECT 1 FROM copies WHERE form = OLD.form) BEGIN
+        DELETE FROM forms WHERE form = OLD.form;
+        DELETE FROM conflicts WHERE (one, other) IN (SELECT other, one FROM conflicts WHERE one = OLD.form);
+        DELETE FROM conflicts WHERE one = OLD.form;
+        UPDATE meta SET value = value + 1 WHERE key = 'stale';
+    END;
+    """,
 )

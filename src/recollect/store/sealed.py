@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import StoreDamagedError
 from recollect.store.numbers import code, decoded
 from recollect.store.recent import Recent
 from recollect.store.rows import in_parts
-from recollect.text.words import analysed, words_in
+from recollect.text.words import analysed, pieces_of
 
 if TYPE_CHECKING:
     import apsw
@@ -35,6 +36,7 @@ _DEAD_SHARE = 20
 _LOOK_EVERY = 512
 _CODES = 300_000
 _CODED = 200_000
+_LONG_PIECE = 48
 _PAGES = 4096
 _BITS = 24  # of a page's number in its key
 
@@ -43,29 +45,54 @@ class GoneError(Exception):
     """A segment was replaced since the lexicon was read."""
 
 
-class Coded(dict[str, tuple[bytes, bytes]]):
-    """What a word of a text is in the index, remembered: the numbers of its terms and of its exact forms."""
+class Coded(dict[str, bytes]):
+    """What a piece of text between two spaces is in the index: the numbers of its terms, in order.
+
+    Pieces are remembered, and in `forms` the numbers of their exact forms: the same ones come again and again, and for
+    them a text need not be looked at word by word.
+    """
 
     def __init__(self, code_of: Callable[[str], bytes]) -> None:
         super().__init__()
+        self.forms: dict[str, bytes] = {}
         self._code_of = code_of
+        self._passing: list[str] = []
 
-    def __missing__(self, word: str) -> tuple[bytes, bytes]:
-        stems, forms, often = analysed(word)
-        found = b"".join(map(self._code_of, stems.split())), b"".join(map(self._code_of, forms.split()))
-        if often:
-            if len(self) >= _CODED:
-                self.clear()
-            self[word] = found
+    def clear(self) -> None:
+        """Forgets all of it: the numbers may be others now."""
+        super().clear()
+        self.forms.clear()
+
+    def __missing__(self, piece: str) -> bytes:
+        stems, forms = analysed(piece)
+        found = self._numbers_of(stems)
+        self.forms[piece] = self._numbers_of(forms)
+        self[piece] = found
+        if len(piece) > _LONG_PIECE:
+            self._passing.append(piece)
         return found
+
+    def _numbers_of(self, terms: str) -> bytes:
+        if " " in terms:
+            return b"".join(map(self._code_of, terms.split()))
+        return self._code_of(terms) if terms else b""
 
     def fields(self, text: str) -> tuple[bytes, bytes]:
         """The numbers of all terms of a text in order, and those of its exact forms."""
-        words = words_in(text)
-        if not words:
-            return b"", b""
-        stems, forms = zip(*map(self.__getitem__, words), strict=True)
-        return b"".join(stems), b"".join(forms)
+        pieces = pieces_of(text)
+        if len(pieces) < 2:
+            stems = self[pieces[0]] if pieces else b""
+            found = stems, self.forms[pieces[0]] if pieces else b""
+        else:
+            pick = itemgetter(*pieces)  # faster than to ask for one after the other
+            found = b"".join(pick(self)), b"".join(pick(self.forms))
+        for piece in self._passing:  # an address, or a sentence of a script without spaces: once is all
+            self.pop(piece, None)
+            self.forms.pop(piece, None)
+        self._passing = []
+        if len(self) > _CODED:
+            self.clear()
+        return found
 
 
 class SegmentTables:
@@ -297,6 +324,8 @@ class SegmentTables:
         """Writes segments anew that have many dead rows, or `all_of_it`, until few of them are left."""
         import numpy as np  # noqa: PLC0415
 
+        from recollect.store.postings import rows_of  # noqa: PLC0415
+
         read = self._own
         dead = np.asarray([r[0] for r in read("SELECT row FROM dead ORDER BY row")], dtype=np.int64)
         total = read("SELECT coalesce(sum(count), 0) FROM lists")[0][0]
@@ -306,9 +335,10 @@ class SegmentTables:
         left = len(dead)
         shares = []
         for number, rows in read("SELECT id, rows FROM lists"):
-            lost = int(np.isin(np.frombuffer(rows, dtype="<i8"), dead).sum())
+            mine = rows_of(rows)
+            lost = int(np.isin(mine, dead).sum())
             if lost:
-                shares.append((lost * 8 / len(rows), number))
+                shares.append((lost / len(mine), number))
         for _, number in sorted(shares, reverse=True):
             left -= self._rewrite([number])
             if left <= most // 2:
@@ -316,7 +346,7 @@ class SegmentTables:
 
     def _scrub_words(self) -> None:
         """Leaves nothing of dropped rows: no posting, no word that no other row has."""
-        import numpy as np  # noqa: PLC0415
+        from recollect.store.postings import keys_of  # noqa: PLC0415
 
         self._flush_words()
         self._forget_words()
@@ -325,7 +355,7 @@ class SegmentTables:
         read = self._own
         used: set[int] = set()
         for (keys,) in read("SELECT keys FROM lists"):
-            used.update((np.frombuffer(keys, dtype="<u4") >> 1).tolist())
+            used.update((keys_of(keys) >> 1).tolist())
         fresh = read("SELECT head, body, exact FROM fields WHERE row > (SELECT value FROM meta WHERE key = 'sealed')")
         used.update(self._decoded([blob for row in fresh for blob in row])[0].tolist())
         idle = [(word,) for word, number in read("SELECT word, id FROM words") if number not in used]

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from recollect.errors import StoreDamagedError
 from recollect.ports import Vectors
 from recollect.store.matrix import SMALL_DIM, Matrix, Part, scales_of, to_blob, to_vector
-from recollect.store.rows import in_parts
+from recollect.store.numbers import packed, unpacked
+from recollect.store.rows import hash_kept, in_parts
 
 if TYPE_CHECKING:
     import apsw
@@ -48,8 +49,8 @@ class VectorTables:
         with self._snapshot():
             found = self._all(
                 "SELECT v.content_hash, m.dim, v.place, v.vector FROM vectors v JOIN models m ON m.id = v.model"
-                f" WHERE m.name = ? AND v.content_hash IN ({marks})",
-                (model, *hashes),
+                f" WHERE m.name = ? AND v.hash IN ({marks})",
+                (model, *map(hash_kept, hashes)),
             )
             blobs = self._blobs([r[2:] for r in found], found[0][1]) if found else []
         return {r[0]: to_vector(blob, r[1]) for r, blob in zip(found, blobs, strict=True)}
@@ -111,7 +112,7 @@ class VectorTables:
         for part in in_parts(rows):
             out += self._all(
                 "SELECT c.row, m.dim, v.place, v.vector FROM chunks c CROSS JOIN models m ON m.name = ?"
-                " CROSS JOIN vectors v ON v.model = m.id AND v.content_hash = c.content_hash"
+                " CROSS JOIN vectors v ON v.model = m.id AND v.hash = c.content_hash"
                 f" WHERE c.row IN ({','.join('?' * len(part))})",
                 (model, *part),
             )
@@ -139,7 +140,7 @@ class VectorTables:
         number, dim = found[0] if found else (0, 0)
         seq = self._last()
         own = self._all(
-            "SELECT c.row, v.vector FROM vectors v CROSS JOIN chunks c ON c.content_hash = v.content_hash"
+            "SELECT c.row, v.vector FROM vectors v CROSS JOIN chunks c ON c.content_hash = v.hash"
             " WHERE v.model = ? AND v.place IS NULL ORDER BY c.row",
             (number,),
         )
@@ -181,7 +182,8 @@ class VectorTables:
         found = self._all("SELECT rows, places, checksum, seq FROM packs WHERE model = ?", (number,))
         if not found or _checksum(found[0][:2]) != found[0][2]:
             return None
-        return found[0][3], np.frombuffer(found[0][0], dtype="<i8"), np.frombuffer(found[0][1], dtype="<i8")
+        steps = unpacked(found[0][1])
+        return found[0][3], np.cumsum(unpacked(found[0][0])), np.cumsum(steps >> 1 ^ -(steps & 1))
 
     def _mapped(self, number: int) -> tuple[Any, Any]:
         """The map of a model made from the rows themselves, which takes long where there are many."""
@@ -189,7 +191,7 @@ class VectorTables:
 
         found = self._all(
             "SELECT c.row, v.place FROM chunks c CROSS JOIN vectors v"
-            " ON v.model = ? AND v.content_hash = c.content_hash WHERE v.place IS NOT NULL ORDER BY c.row",
+            " ON v.model = ? AND v.hash = c.content_hash WHERE v.place IS NOT NULL ORDER BY c.row",
             (number,),
         )
         pairs = np.array(found, dtype=np.int64).reshape(-1, 2)
@@ -208,7 +210,7 @@ class VectorTables:
     def _packed(self, number: int, name: str, dim: int, *, share: float = _TAIL_SHARE) -> bool:
         """The same for one model, inside a transaction; a map may be behind by a share of its length."""
         sealed = self._sealed(number, dim) if dim >= SMALL_DIM else 0
-        known = self._all("SELECT seq, length(rows) / 8 FROM packs WHERE model = ?", (number,))
+        known = self._all("SELECT seq, length(rows) FROM packs WHERE model = ?", (number,))
         seq, rows = known[0] if known else (-1, 0)
         if known and self._last() - seq <= max(2 * LOOSE, share * rows):
             return bool(sealed)
@@ -226,7 +228,7 @@ class VectorTables:
 
         sealed = 0
         while (
-            len(found := self._all(f"SELECT vector, row, content_hash {where} ORDER BY row LIMIT {SEGMENT}", (number,)))
+            len(found := self._all(f"SELECT vector, row, hash {where} ORDER BY row LIMIT {SEGMENT}", (number,)))
             == SEGMENT
         ):
             codes = np.frombuffer(b"".join(r[0] for r in found), dtype=np.int8).reshape(SEGMENT, dim)
@@ -239,7 +241,7 @@ class VectorTables:
             # Written anew: SQLite does not join pages of which an UPDATE leaves little.
             self._db.executemany("DELETE FROM vectors WHERE row = ?", [(row,) for _, row, _ in found])
             self._db.executemany(
-                "INSERT INTO vectors (row, content_hash, model, vector, place) VALUES (?, ?, ?, x'', ?)",
+                "INSERT INTO vectors (row, hash, model, vector, place) VALUES (?, ?, ?, x'', ?)",
                 [(row, key, number, first + i) for i, (_, row, key) in enumerate(found)],
             )
             sealed += SEGMENT
@@ -261,7 +263,9 @@ class VectorTables:
             rows, places = np.concatenate([known[1][keep], pairs[:, 0]]), np.concatenate([known[2][keep], pairs[:, 1]])
             order = np.argsort(rows, kind="stable")
             rows, places = rows[order], places[order]
-        blobs = rows.astype("<i8").tobytes(), places.astype("<i8").tobytes()
+        # Both mostly go up by one; a place may also be before the last one, so the sign is the lowest bit.
+        steps = np.diff(places, prepend=0)
+        blobs = packed(np.diff(rows, prepend=0)), packed(steps << 1 ^ steps >> 63)
         self._db.execute(
             "INSERT OR REPLACE INTO packs VALUES (?, ?, ?, ?, ?)", (number, last, _checksum(blobs), *blobs)
         )

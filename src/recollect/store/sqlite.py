@@ -28,7 +28,7 @@ from recollect.store.matrix import SMALL_DIM, Matrix, to_blob
 from recollect.store.numbers import code
 from recollect.store.pages import RESERVED_BYTES, checking_vfs
 from recollect.store.recent import AT_ONCE, Recent
-from recollect.store.rows import CHUNK, as_json, chunk_of, in_parts, iso, path_matcher
+from recollect.store.rows import CHUNK, as_json, chunk_of, hash_kept, in_parts, iso, path_matcher
 from recollect.store.schema import APPLICATION_ID, MIGRATIONS
 from recollect.store.segments import VectorTables
 from recollect.types import Chunk, Document, Facts, Filters
@@ -143,6 +143,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
         self._writer = 0  # the thread whose transaction is open
         self._changed = False
         self._moved = False
+        self._touches = False
         self._closed = False
         self._reading = 0
         self._quiet = threading.Condition()
@@ -349,7 +350,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
                 return
             self._db.execute("BEGIN IMMEDIATE")
             self._writer = threading.get_ident()
-            self._changed = self._moved = False
+            self._changed = self._moved = self._touches = False
             try:
                 yield
                 self._flush_words()
@@ -357,6 +358,10 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
                     self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
                 if self._moved:
                     self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'chunks'")
+                if self._touches:
+                    self._db.execute(
+                        "INSERT INTO meta VALUES ('touched', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1"
+                    )
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:
@@ -474,7 +479,10 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
         with self.writing():
             self._moved = True
             number = self._put_document(document, digest, facts, tail)
-            rows = self._all("SELECT id, heading, text, row FROM chunks WHERE document = ?", (number,))
+            rows = self._own("SELECT id, heading, text, row FROM chunks WHERE document = ?", (number,))
+            if not rows:
+                self._insert(number, chunks)
+                return
             old: dict[tuple[Any, ...], int] = {r[:3]: r[3] for r in rows}
             keys = [(c.id, as_json(c.heading), c.text) for c in chunks]
             new = set() if fresh else set(keys)
@@ -505,12 +513,13 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
             self._insert(number, chunks)
 
     def _put_document(self, document: Document, digest: str, facts: Facts, tail: str) -> int:
-        found = self._all(
+        supersedes = json.dumps(facts.supersedes) if facts.supersedes else "[]"
+        found = self._own(
             _PUT_DOCUMENT,
             (
                 document.path, document.source, document.size, document.mtime_ns, time.time_ns(), digest,
                 stem_of(document.path).casefold(), facts.title, facts.date.isoformat() if facts.date else None,
-                facts.evergreen, facts.importance, facts.pinned, json.dumps(facts.supersedes), tail,
+                facts.evergreen, facts.importance, facts.pinned, supersedes, tail,
             ),
         )  # fmt: skip
         self._touched()
@@ -527,7 +536,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
                 [
                     (
                         row, c.id, document, c.start_line, c.end_line, as_json(c.heading),
-                        c.text, c.content_hash, iso(c.time), c.origin,
+                        c.text, hash_kept(c.content_hash), iso(c.time), c.origin,
                     )
                     for row, c in zip(rows, chunks, strict=True)
                 ],
@@ -550,8 +559,8 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
                 )
 
     def _touched(self) -> None:
-        """Counts changes of documents, by which filters choose, whether or not their chunks changed."""
-        self._db.execute("INSERT INTO meta VALUES ('touched', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1")
+        """Counts, at the end of a transaction, changes of documents: filters choose by them."""
+        self._touches = True
 
     def drop(self, paths: Sequence[str]) -> None:
         """Removes documents with their chunks and terms; vectors stay, for text that comes back elsewhere."""
@@ -707,7 +716,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
             rows = self._all(
                 "SELECT max(c.row) FROM chunks c JOIN documents d ON d.id = c.document"
                 " WHERE NOT EXISTS (SELECT 1 FROM vectors v"
-                " WHERE v.model = (SELECT id FROM models WHERE name = :model) AND v.content_hash = c.content_hash)"
+                " WHERE v.model = (SELECT id FROM models WHERE name = :model) AND v.hash = c.content_hash)"
                 " AND NOT EXISTS (SELECT 1 FROM refused r"
                 " WHERE r.model = (SELECT id FROM models WHERE name = :model) AND r.content_hash = c.content_hash)"
                 " GROUP BY c.content_hash ORDER BY min(d.source = 'sessions'), max(coalesce(d.date, '~')) DESC, 1 DESC",
@@ -720,7 +729,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
         """How many chunks have a vector of this model, and how many there are."""
         total = self._all("SELECT count(*) FROM chunks")[0][0]
         have = self._all(
-            "SELECT count(*) FROM chunks c JOIN vectors v ON v.content_hash = c.content_hash"
+            "SELECT count(*) FROM chunks c JOIN vectors v ON v.hash = c.content_hash"
             " WHERE v.model = (SELECT id FROM models WHERE name = ?)",
             (model,),
         )[0][0]
@@ -740,8 +749,8 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
                     hint="a model changed under its name: delete the index file, it comes back by itself",
                 )
             self._db.executemany(
-                "INSERT OR REPLACE INTO vectors (content_hash, model, vector) VALUES (?, ?, ?)",
-                [(key, number, to_blob(vector)) for key, vector in vectors.items()],
+                "INSERT OR REPLACE INTO vectors (hash, model, vector) VALUES (?, ?, ?)",
+                [(hash_kept(key), number, to_blob(vector)) for key, vector in vectors.items()],
             )
             self._packed(number, model, dim)
 
@@ -772,7 +781,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
             number, _ = self._model(model, 0)
             self._db.executemany(
                 "INSERT OR REPLACE INTO refused (model, content_hash, reason) VALUES (?, ?, ?)",
-                [(number, key, reason) for key, reason in reasons.items()],
+                [(number, hash_kept(key), reason) for key, reason in reasons.items()],
             )
 
     def forgive(self, model: str) -> None:
@@ -796,7 +805,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
         """How many vectors are of text that is in no document now, and their bytes."""
         rows = self._all(
             f"SELECT count(*), coalesce(sum({_KEPT_BYTES}), 0) FROM vectors v JOIN models m ON m.id = v.model"
-            " WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.content_hash = v.content_hash)"
+            " WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.content_hash = v.hash)"
         )
         return rows[0][0], rows[0][1]
 
@@ -807,7 +816,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
         with self.writing():
             rows = self._all(
                 f"SELECT v.row, {_KEPT_BYTES} FROM vectors v JOIN models m ON m.id = v.model"
-                " WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.content_hash = v.content_hash) ORDER BY v.row"
+                " WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.content_hash = v.hash) ORDER BY v.row"
             )
             excess = sum(size for _, size in rows) - most_bytes
             gone: list[tuple[int]] = []
@@ -829,8 +838,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
             self._changed = True
             self._db.execute(f"DELETE FROM vectors WHERE model IN ({others})", names)
             self._db.execute(
-                "DELETE FROM vectors WHERE NOT EXISTS"
-                " (SELECT 1 FROM chunks c WHERE c.content_hash = vectors.content_hash)"
+                "DELETE FROM vectors WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.content_hash = vectors.hash)"
             )
             self._db.execute(f"DELETE FROM refused WHERE model IN ({others})", names)
             self._db.execute(f"DELETE FROM models WHERE name NOT IN ({','.join('?' * len(names))})", names)
@@ -898,7 +906,7 @@ class SqliteStore(KeywordTables, VectorTables, KinTables, HistoryTables):
             self._db.execute("PRAGMA secure_delete = ON").fetchall()
             with self.writing():
                 self._moved = True
-                self._db.execute("DELETE FROM vectors WHERE content_hash NOT IN (SELECT content_hash FROM chunks)")
+                self._db.execute("DELETE FROM vectors WHERE hash NOT IN (SELECT content_hash FROM chunks)")
                 gone = self._db.changes()
                 self._dissolve(live_share=1.0)  # segments with a forgotten vector are made again without it
                 self._scrub_words()

@@ -8,13 +8,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from pathlib import PurePosixPath
 from typing import TypeGuard
 
 from recollect.embed.generations import generation_of, note_generation, pin_first
 from recollect.errors import EmbedderError, RejectedError
 from recollect.ports import Attaching, Conversations, Embedder, Linked, Progress, Shared, Source, Store, Stored, Vectors
+from recollect.store.keywords import stem_of
 from recollect.store.tombstones import Tombstones
 from recollect.sync.plan import Plan, plan
 from recollect.text.chunk import ChunkSize, Passage, chunk
@@ -524,15 +523,10 @@ def embed_text(chunk: Chunk) -> str:
     return Passage(chunk.start_line, chunk.end_line, chunk.heading, chunk.text).embed_text
 
 
-@lru_cache(maxsize=64)
-def _stem(path: str) -> str:
-    return PurePosixPath(path).stem
-
-
 def facts_of(document: Document, parsed: Parsed) -> Facts:
     """What a document says about itself: front matter first, then its name."""
     front = parsed.front
-    name = _stem(document.path)
+    name = stem_of(document.path)
     title = _text(front.get("title")) or next((b.heading[0] for b in parsed.blocks if b.heading and b.heading[0]), name)
     day = date_of_value(_text(front.get("date"))) or date_of_path(document.path)
     evergreen = day is None or name.casefold() in _ENTRY_FILES or _text(front.get("evergreen")).lower() in _TRUE
@@ -586,7 +580,7 @@ def chunks_of(
     document: Document, parsed: Parsed, facts: Facts, size: ChunkSize, *, origin: str = "owner"
 ) -> list[Chunk]:
     """The chunks of a document, each with an id made of its path and content, never of its lines."""
-    entries = "/" not in document.path and _stem(document.path).casefold() in _ENTRY_FILES
+    entries = "/" not in document.path and stem_of(document.path).casefold() in _ENTRY_FILES
     seen: Counter[str] = Counter()
     chunks = []
     for passage in chunk(parsed, size, entries=entries):

@@ -14,6 +14,7 @@ import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 
 from recollect.text.markdown import Parsed, list_items
@@ -35,6 +36,11 @@ class ChunkSize:
 DEFAULT_SIZE = ChunkSize()
 
 
+@lru_cache(maxsize=64)
+def _path_of(heading: tuple[str, ...]) -> str:
+    return " > ".join(title for title in heading if title)
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A chunk before it has a document: its lines, headings and text."""
@@ -47,7 +53,7 @@ class Passage:
     @property
     def embed_text(self) -> str:
         """What a model sees: the heading path, then the text."""
-        path = " > ".join(title for title in self.heading if title)
+        path = _path_of(self.heading)
         return f"{path}\n{self.text}" if path else self.text
 
     @property
@@ -72,6 +78,11 @@ def chunk(parsed: Parsed, size: ChunkSize = DEFAULT_SIZE, *, entries: bool = Fal
     passages: list[Passage] = []
     for section in _sections(parsed.blocks):
         heading = section[-1].heading
+        if len(section) == 1 and not (entries and section[0].kind is BlockKind.LIST):
+            whole = _lines_unit(parsed, section[0].start_line, section[0].end_line)
+            if whole.tokens <= size.tokens - size.overlap:  # as most are; nothing to cut
+                passages.append(Passage(whole.start_line, whole.end_line, heading, whole.text))
+                continue
         runs: list[list[_Unit]] = [[]]
         for block in section:
             if entries and block.kind is BlockKind.LIST:

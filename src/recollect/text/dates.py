@@ -6,6 +6,7 @@ import calendar
 import datetime as dt
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from recollect.types import Span
 
@@ -60,6 +61,7 @@ def make_date(year: int, month: int, day: int) -> dt.date | None:
         return None
 
 
+@lru_cache(maxsize=16_384)  # asked when notes are put in order, and again when they are read
 def date_of_path(path: str) -> dt.date | None:
     """The day a path names: `2026-02-10-standup.md`, `2026/02/10.md`, `20260210.md`; the last one wins."""
     found = None

@@ -70,10 +70,14 @@ def parse(text: str) -> Parsed:  # noqa: C901, PLR0912 - one branch for each kin
     front, i = _front_matter(lines)
     blocks: list[Block] = []
     stack: list[tuple[int, str]] = []
+    heading: tuple[str, ...] = ()
     total = len(lines)
 
     def add(kind: BlockKind, start: int, end: int) -> None:
-        blocks.append(Block(kind, start + 1, end, tuple(title for _, title in stack)))
+        nonlocal heading
+        if kind is BlockKind.HEADING:
+            heading = tuple([title for _, title in stack])
+        blocks.append(Block(kind, start + 1, end, heading))
 
     while i < total:
         line = lines[i]
@@ -81,14 +85,15 @@ def parse(text: str) -> Parsed:  # noqa: C901, PLR0912 - one branch for each kin
             i += 1
             continue
         start = i
-        if match := _HEADING.match(line):
+        prose = line[0].isalpha() and "|" not in line  # as nearly every line is: none of the forms below
+        if not prose and (match := _HEADING.match(line)):
             level, title = len(match.group(1)), _title(match.group(2) or "")
             while stack and stack[-1][0] >= level:
                 stack.pop()
             stack.append((level, title))
             i += 1
             add(BlockKind.HEADING, start, i)
-        elif match := _FENCE.match(line):
+        elif not prose and (match := _FENCE.match(line)):
             i = _fence_end(lines, i, match.group(1))
             add(BlockKind.FENCE, start, i)
         elif "|" in line and i + 1 < total and "|" in lines[i + 1] and _TABLE_RULE.match(lines[i + 1]):
@@ -96,12 +101,12 @@ def parse(text: str) -> Parsed:  # noqa: C901, PLR0912 - one branch for each kin
             while i < total and lines[i].strip() and "|" in lines[i]:
                 i += 1
             add(BlockKind.TABLE, start, i)
-        elif _ITEM.match(line):
+        elif not prose and _ITEM.match(line):
             i = _list_end(lines, i)
             add(BlockKind.LIST, start, i)
         else:
             i += 1
-            while i < total and not _breaks_paragraph(lines, i):
+            while i < total and ((lines[i][:1].isalpha() and "|" not in lines[i]) or not _breaks_paragraph(lines, i)):
                 i += 1
             if i < total and i - start <= 3 and _SETEXT.match(lines[i]) and lines[i].strip():
                 level = 1 if lines[i].strip()[0] == "=" else 2
@@ -139,8 +144,6 @@ def _last_text(lines: list[str], start: int) -> int:
 
 def _breaks_paragraph(lines: list[str], i: int) -> bool:
     line = lines[i]
-    if line[:1].isalpha() and "|" not in line:
-        return False  # nearly every line of prose
     return bool(
         not line.strip()
         or _HEADING.match(line)

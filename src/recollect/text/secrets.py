@@ -151,8 +151,7 @@ _RULES = (
 # (and of any that is not ASCII), never a shorter one. The other rules are looked for everywhere.
 _TOKEN_LEAST = 15
 _TOKEN_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:+/=-" + bytes(range(128, 256))
-_IN_TOKEN = bytes.maketrans(_TOKEN_CHARS, b"x" * len(_TOKEN_CHARS))
-_BETWEEN = bytes(c if c in _TOKEN_CHARS else 32 for c in range(256))
+_BETWEEN = bytes(ord("x") if c in _TOKEN_CHARS else ord(" ") for c in range(256))
 _LONG = b"x" * _TOKEN_LEAST
 _MARKS = [(mark, rule) for rule in _RULES for mark in rule.marks if "(?P<secret>" in rule.source]
 _TOKEN_MARKS = [(mark, rule) for rule in _RULES for mark in rule.marks if "(?P<secret>" not in rule.source]
@@ -173,7 +172,7 @@ def without_secrets(text: str, counts: Counter[str]) -> str:
         text = _apply(rule, text, counts)
     for rule in dict.fromkeys([rule for mark, rule in _MARKS if mark in lowered]):
         text = _apply(rule, text, counts)
-    if [word for word in _ASSIGNABLE if word in lowered]:
+    if ("=" in text or ":" in text) and [word for word in _ASSIGNABLE if word in lowered]:
         text = _without_assigned(text, lowered if text is before else text.lower(), counts)
     return text
 
@@ -181,9 +180,15 @@ def without_secrets(text: str, counts: Counter[str]) -> str:
 def _token_rules(text: str) -> list[_Rule]:
     """The rules for tokens that have to be run, in their order: none, unless one of them finds something."""
     data = text.encode("utf-8", "replace")
-    if _LONG not in data.translate(_IN_TOKEN):
+    shape = data.translate(_BETWEEN)
+    long = []
+    start = shape.find(_LONG)
+    while start >= 0:
+        end = shape.find(b" ", start)
+        long.append(data[start:] if end < 0 else data[start:end])
+        start = shape.find(_LONG, end) if end >= 0 else -1
+    if not long:
         return []
-    long = [run for run in data.translate(_BETWEEN).split(b" ") if len(run) >= _TOKEN_LEAST]
     runs = b" ".join(long).decode("utf-8", "replace")
     lowered = runs.lower()
     found = list(dict.fromkeys([rule for mark, rule in _TOKEN_MARKS if mark in lowered]))

@@ -67,6 +67,7 @@ _stem = Stemmer.Stemmer("english", 0).stemWord
 _CACHE_SIZE = 200_000
 _MAX_WORD = 256
 _MAX_RUN = 8
+_AROUND = ".,;:!?()\"'"  # no word begins or ends with one of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +111,27 @@ def _bigrams(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] + [run[-1]]
 
 
+def plain(word: str) -> tuple[str, str] | None:
+    """The term of a word of ASCII letters in one case, but for the first, and its exact form where that is another.
+
+    None for whatever else, which takes a closer look.
+    """
+    if not word.isalpha() or not word.isascii():
+        return None
+    rest = word[1:]
+    if rest and not rest.islower() and not rest.isupper():
+        return None
+    low = word.lower()
+    stem = _stem(low)
+    return stem, low if stem != low else ""
+
+
 def _expand(word: str) -> tuple[str, str]:  # noqa: C901 - one branch for each shape of word
     """Index terms of one spaced word: (stems and parts, exact forms), both joined by spaces."""
     low = word.lower() if word.isascii() else fold(word).replace("’", "'")
     rest = word[1:]
-    if _ASCII_WORD.match(low) and (not rest or rest.islower() or rest.isupper()):
-        stem = _stem(low)
-        return stem, low if stem != low else ""
+    if (not rest or rest.islower() or rest.isupper()) and (simple := plain(low)):
+        return simple
     if low.endswith("'s"):
         return _expand(word[:-2])
     if "'" in low:
@@ -178,10 +193,16 @@ def words_in(text: str) -> list[str]:
     return _ASCII.findall(text) if text.isascii() else _any_word().findall(unicodedata.normalize("NFKC", text))
 
 
-def analysed(word: str) -> tuple[str, str, bool]:
-    """The terms and exact forms of one of `words_in`, joined by spaces, and whether it is one to remember."""
-    stems, forms = _analyser[word]
-    return stems, forms, word in _analyser
+def pieces_of(text: str) -> list[str]:
+    """A text cut at its spaces; the words of the pieces are those of the text, for no word reaches over a space."""
+    return (text if text.isascii() else unicodedata.normalize("NFKC", text)).split()
+
+
+def analysed(piece: str) -> tuple[str, str]:
+    """The terms and the exact forms of one of `pieces_of`, both joined by spaces."""
+    if len(piece) <= _MAX_WORD and (simple := plain(piece.strip(_AROUND))):
+        return simple
+    return index_terms(piece)
 
 
 def _pieces(text: str) -> list[tuple[str, str]]:
