@@ -23,9 +23,10 @@ CHUNK = (
 
 
 def in_parts(values: Sequence[Any], most: int = _IN) -> Iterator[Sequence[Any]]:
-    """As many at a time as a statement takes."""
+    """As many at a time as an IN takes, the last repeated up to a power of two: few statements have to be prepared."""
     for i in range(0, len(values), most):
-        yield values[i : i + most]
+        part = list(values[i : i + most])
+        yield part + part[-1:] * (min(most, 1 << (len(part) - 1).bit_length()) - len(part))
 
 
 def chunk_of(r: tuple[Any, ...]) -> Chunk:
