@@ -92,3 +92,18 @@ def test_it_begins_anew_when_it_is_full(tmp_path: Path, monkeypatch: pytest.Monk
     assert store._lately is not kept
     assert list(store._lately.chunks) == [chunks[0].row]
     store.close()
+
+
+def test_what_is_read_in_one_reading_is_of_one_moment(stores: tuple[SqliteStore, SqliteStore]) -> None:
+    reader, writer = stores
+    one = put(writer, "a.md", "the kettle is red")
+    with reader.reading():
+        assert reader.term_counts(["kettl"]).found_in == {"kettl": 1}
+        two = put(writer, "b.md", "a kettle and a zebra")
+        writer.drop(["a.md"])
+        with reader.reading():
+            assert list(reader.chunks([one.row, two.row])) == [one.row], "a reading inside it sees the same"
+        assert reader.term_counts(["kettl", "zebra"]).found_in == {"kettl": 1, "zebra": 0}
+        assert [s.row for s in reader.lexical(Sought(("kettl",)), 5, NONE)] == [one.row]
+    assert list(reader.chunks([one.row, two.row])) == [two.row]
+    assert [s.row for s in reader.lexical(Sought(("kettl",)), 5, NONE)] == [two.row]
