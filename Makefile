@@ -15,7 +15,7 @@ slow: $(VENV)/.ready-dev
 	$(BIN)/pytest -m slow --timeout 1800
 
 faults: $(VENV)/.ready-dev
-	$(BIN)/pytest tests/faults tests/fuzz -m slow --timeout 7200
+	$(BIN)/pytest tests/faults tests/fuzz -m slow --timeout 7200 -rP
 
 check: $(VENV)/.ready-dev
 	$(BIN)/ruff format --check .

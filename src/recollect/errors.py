@@ -5,6 +5,7 @@ RecollectError
 │   ├── SettingsError     a settings file, variable or flag
 │   ├── WorkspaceError    the workspace cannot be used
 │   └── NotFoundError     a reference names nothing
+├── NoteError         a note or links.jsonl cannot be read or written: the disk, or permissions
 ├── StoreError        the index cannot be read or written
 │   ├── StoreAwayError    the server that holds it cannot be reached
 │   ├── StoreBusyError    another process holds it
@@ -43,6 +44,10 @@ class WorkspaceError(UsageError):
 
 class NotFoundError(UsageError):
     """An id, path or line range that names nothing."""
+
+
+class NoteError(RecollectError):
+    """A file that the user wrote cannot be read or written; it is as it was."""
 
 
 class StoreError(RecollectError):

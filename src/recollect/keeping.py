@@ -422,7 +422,9 @@ class Kept:
 
     def _behind(self) -> tuple[bool, list[Notice]]:
         """A replica takes no writes: it answers from what has come to it, and says when that is old."""
-        lag_s = self.store.lag_s() or 0.0
+        lag_s = self.store.lag_s()
+        if lag_s is None:
+            return True, []  # a file that cannot be written; every answer says so
         if lag_s < _LAG_S:
             return False, []
         message = f"the index is a replica, {lag_s:.0f} s behind: this answer may miss the latest notes"
@@ -430,6 +432,9 @@ class Kept:
 
     def _writable(self) -> None:
         if self.store.read_only:
+            if self.store.lag_s() is None:
+                hint = "name an index that can be written with --index"
+                raise StoreError(f"{self.store.name} cannot be written", hint=hint)
             raise StoreError(
                 f"{self.store.name} takes no writes: it is a replica", hint="name the primary with --index"
             )

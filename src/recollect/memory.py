@@ -63,7 +63,7 @@ ANSWERS = 128
 _MODEL_FAULTS = ("vector_failed", "vector_late", "model_fallback", "no_embedder")
 _RECENCY = Decay(half_life_days=30.0)
 _TRIES, _STEADY_WAIT_S = 3, 5.0
-_LINES = re.compile(r"(?P<path>.+?)(?::(?P<a>\d+)(?:-(?P<b>\d+))?|#L?(?P<c>\d+)(?:-L?(?P<d>\d+))?)\Z")
+_LINES = re.compile(r"(?P<path>.+?)(?::(?P<a>\d{1,9})(?:-(?P<b>\d{1,9}))?|#L?(?P<c>\d{1,9})(?:-L?(?P<d>\d{1,9}))?)\Z")
 
 
 @dataclass(frozen=True, slots=True)

@@ -597,8 +597,8 @@ class Shared(Protocol):
         """Gives claimed texts back before their lease runs out."""
         ...
 
-    def listen(self, timeout_s: float) -> int | None:
-        """The generation after the next change by anybody, or None when none came in time."""
+    def listen(self, timeout_s: float, *, since: int | None = None) -> int | None:
+        """The generation after the next change by anybody, or since that one; None when none came in time."""
         ...
 
     def settle(self, model: str) -> bool:

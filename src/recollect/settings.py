@@ -16,6 +16,7 @@ from typing import Any
 from recollect.errors import SettingsError, UsageError
 
 WORKSPACE_FILE = "recollect.toml"
+_DEEPEST = 8  # tables in tables; no setting lies half as deep
 # Models that read nothing but the installation and send nothing: even a stranger may name them.
 SAFE_MODELS = (
     "auto", "local", "none", "hashed", "bge-small-en-v1.5", "granite-embedding-30m-english", "all-MiniLM-L6-v2",
@@ -342,7 +343,7 @@ def cache_folder(env: Mapping[str, str]) -> Path:
 def _toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits, and tables without end
         raise SettingsError(f"{path} is not valid TOML: {error}", hint="mend it, or move it away") from error
     except OSError as error:
         raise SettingsError(f"{path} cannot be read: {error.strerror}", hint="check its permissions") from error
@@ -353,7 +354,7 @@ def _flat(values: Mapping[str, Any], origin: str, prefix: str = "") -> dict[str,
     known = _known()
     for name, value in values.items():
         key = f"{prefix}{name}"
-        if isinstance(value, dict):
+        if isinstance(value, dict) and key.count(".") < _DEEPEST:
             found.update(_flat(value, origin, f"{key}."))
         elif key in known:
             found[key] = value

@@ -24,6 +24,14 @@ def test_a_failure_is_remembered_until_all_is_well(tmp_path: Path) -> None:
     assert place.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_clock_that_is_set_back_lets_no_model_rest_for_years(tmp_path: Path) -> None:
+    now = [4e9]
+    memo = Memo(tmp_path / "a.json", clock=lambda: now[0])
+    memo.write("far", 1, 5.0)
+    now[0] = 1.8e9
+    assert memo.read("far") == (0, 0.0)
+
+
 def test_a_model_that_is_well_leaves_no_file(tmp_path: Path) -> None:
     Memo(tmp_path / "a.json").write("far", 0, 0.0)
     assert list(tmp_path.iterdir()) == []

@@ -19,6 +19,7 @@ from typing import Any
 from recollect import Memory
 from recollect.errors import RecollectError
 from recollect.store.pages import checking_vfs
+from tests.faults.early import seal_early
 from tests.faults.lives import Say, asked, faults, forked, lines, make_notes
 
 READERS, INDEXERS = 8, 2
@@ -104,6 +105,7 @@ def main(folder: Path, seconds: float) -> dict[str, Any]:
     root = folder / "workspace"
     root.mkdir(parents=True)
     checking_vfs()
+    seal_early()
 
     def prepare() -> list[str]:
         make_notes(root)

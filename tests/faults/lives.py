@@ -1,8 +1,8 @@
 """A program that lives many short lives: each does its work in a process of its own and is killed at a random moment.
 
-`python -m tests.faults.lives FOLDER ACT KILLS SEED` prints one JSON object: how many were killed, how many died in the
-middle of their work, and every promise that was found broken afterwards. Lives are forked, so that a hundred of them
-take seconds; the parent itself never opens an index.
+`python -m tests.faults.lives FOLDER ACT KILLS SEED` prints one JSON object: how many lives there were, how many of them
+were killed at their work, what they had reported as done, and every promise that was found broken afterwards. Lives are
+forked, so that a hundred of them take seconds; the parent itself never opens an index.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ import apsw
 
 from recollect import Memory
 from recollect.embed.generations import pinned
+from recollect.sources.links import read_links
+from recollect.store import segments
+from recollect.store import sqlite as sqlite_
 from recollect.store.pages import checking_vfs
 from recollect.store.schema import APPLICATION_ID, MIGRATIONS
 from recollect.store.sqlite import SqliteStore
@@ -32,9 +35,11 @@ from recollect.surfaces.doctor import _altered
 from recollect.sync.consolidate import consolidate
 from recollect.types import Filters
 from tests.conftest import sqlite_of
+from tests.faults.early import seal_early
 from tests.faults.test_kill_index import content
 
 NOTES = 40
+AT_WORK = b"at work\n"
 Say = Callable[[str], None]
 
 
@@ -267,6 +272,7 @@ class Consolidate(Act):
 
 class Migrate(Act):
     def prepare(self) -> None:
+        segments.LOOSE = 10**6  # old versions knew no segments
         super().prepare()
         place = self.root / ".recollect/index.sqlite"
         for version in (1, 3, 5):
@@ -282,7 +288,11 @@ class Migrate(Act):
                 "version": store._all("PRAGMA user_version")[0][0],
                 "chunks": sorted(store._all("SELECT id, text FROM chunks"), key=repr),
                 "vectors": [
-                    [k, v.hex()] for k, v in sorted(store._all("SELECT content_hash, vector FROM vectors"), key=repr)
+                    [name, key, row.tobytes().hex()]
+                    for name, _, _ in store.models()
+                    for key, row in sorted(
+                        store.vectors_of(name, [r[0] for r in store._all("SELECT content_hash FROM vectors")]).items()
+                    )
                 ],
             }
         finally:
@@ -304,9 +314,49 @@ class Migrate(Act):
         return [*(f"{k} differ" for k in wanted if held[k] != wanted[k]), *faults(self.root, model="hashed")]
 
 
+class OnNetwork(Index):
+    """The same where there is no WAL: what was half done is rolled back."""
+
+    def prepare(self) -> None:
+        super().prepare()
+        file = self.root / ".recollect/index.sqlite"
+        assert not Path(f"{file}-wal").exists()
+        assert file.read_bytes()[18:20] == b"\x01\x01", "the file says that it has a rollback journal"
+
+
+class Link(Act):
+    """Links that are made and taken out again: each that was told stands there, whole."""
+
+    def live(self, say: Say) -> None:
+        chance = random.Random(self.life)  # noqa: S311
+        with Memory.open(self.root, embed__model="none") as memory:
+            for n in range(10_000):
+                kind = f"k{letters(self.life * 10_000 + n)}"
+                memory.link("memory/note-1.md", kind, f"memory/note-{chance.randrange(2, NOTES)}.md")
+                say(f"made {kind}")
+                if n % 3 == 2:
+                    before = f"k{letters(self.life * 10_000 + n - 1)}"
+                    edge = next(e for e in read_links(self.root)[0] if e.kind == before)
+                    say(f"going {before}")
+                    memory.link("memory/note-1.md", before, edge.end.name, remove=True)
+                    say(f"gone {before}")
+
+    def broken(self) -> list[str]:
+        edges, notices = read_links(self.root)
+        there = [e.kind for e in edges]
+        told: dict[str, set[str]] = {what: set() for what in ("made", "going", "gone")}
+        for line in self.said:
+            if not line.startswith("!"):
+                told[line.split()[0]].add(line.split()[1])
+        out = [n.message for n in notices]
+        out += [f"{kind} was made and is not there" for kind in told["made"] - told["going"] - set(there)]
+        out += [f"{kind} was taken out and is there" for kind in told["gone"] & set(there)]
+        return [*out, *(["a link stands there twice"] if len(there) != len(set(there)) else []), *faults(self.root)]
+
+
 ACTS: dict[str, type[Act]] = {
     "index": Index, "reembed": Reembed, "remember": Remember, "forget": Forget, "consolidate": Consolidate,
-    "migrate": Migrate,
+    "migrate": Migrate, "network": OnNetwork, "link": Link,
 }  # fmt: skip
 
 
@@ -350,9 +400,12 @@ def asked(question: Callable[[], list[str]]) -> list[str]:
 
 
 def main(folder: Path, name: str, kills: int, seed: int) -> dict[str, Any]:
-    """So many lives, each killed."""
+    """Lives until so many were killed at their work; one that was done before the blow does not count."""
     chance = random.Random(seed)  # noqa: S311 - a failure can be run again
     checking_vfs()
+    seal_early()
+    if name == "network":
+        vars(sqlite_)["on_network"] = lambda _: True
     act = ACTS[name](folder / "workspace")
     act.root.mkdir(parents=True)
 
@@ -360,24 +413,33 @@ def main(folder: Path, name: str, kills: int, seed: int) -> dict[str, Any]:
         act.prepare()
         return []
 
+    def live(say: Say) -> None:
+        say(AT_WORK.decode().rstrip())
+        act.live(say)
+
+    begun = time.monotonic()
     broken = asked(prepare)
     span = 0.05
-    in_the_middle = 0
-    for life in range(kills):
+    life = killed = reported = 0
+    while killed < kills and life < 4 * kills:
         act.life, act.said = life, []
         act.begin()
-        child, out = forked(act.live)
+        child, out = forked(live)
+        at_work = os.read(out, len(AT_WORK)) == AT_WORK  # the moment is counted from here, however slow a fork is
         time.sleep(chance.random() * span)
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         act.said = list(lines(out))
-        in_the_middle += os.WIFSIGNALED(status)
+        killed += at_work and os.WIFSIGNALED(status)
+        reported += len(act.said)
         # The moment is drawn from a span that is about two pieces of work long, however fast this machine is.
         span = min(1.0, max(0.005, span * (1.2 if len(act.said) < 2 and not os.WIFEXITED(status) else 0.8)))
         broken += [f"life {life}: {line}" for line in act.said if line.startswith("! ")]
         broken += [f"life {life}: {line}" for line in asked(act.broken)]
+        life += 1
     broken += asked(act.end)
-    return {"act": name, "lives": kills, "killed": in_the_middle, "broken": broken}
+    took_s = round(time.monotonic() - begun)
+    return {"act": name, "lives": life, "killed": killed, "reported": reported, "took_s": took_s, "broken": broken}
 
 
 if __name__ == "__main__":

@@ -17,11 +17,19 @@ from recollect.store.sqlite import SqliteStore
 from recollect.sync import forget as forget_
 from recollect.sync import notes as notes_
 from tests.faults.broken_disk import FATE, VFS, BrokenOs, Fate, broken_disk
+from tests.faults.early import seal_early
 from tests.faults.lives import faults, make_notes
 from tests.faults.test_kill_index import content
 
 NOW = dt.datetime(2026, 11, 15, 12)  # noqa: DTZ001 - a day of this place
 Work = Callable[[Memory], object]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def early() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        seal_early(patch.setattr)
+        yield
 
 
 @pytest.fixture

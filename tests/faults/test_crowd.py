@@ -23,6 +23,7 @@ def crowd(folder: Path, seconds: float) -> dict[str, Any]:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     told: dict[str, Any] = json.loads(done.stdout)
+    print(done.stdout)  # noqa: T201 - the report of a long run, shown by `pytest -rP`
     return told
 
 

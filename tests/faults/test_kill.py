@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -23,20 +24,21 @@ def lives(folder: Path, act: str, kills: int, seed: int) -> dict[str, Any]:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     told: dict[str, Any] = json.loads(done.stdout)
+    print(done.stdout)  # noqa: T201 - the report of a long run, shown by `pytest -rP`
     return told
 
 
 @pytest.mark.parametrize("act", ACTS)
 def test_a_few_kills_break_nothing(tmp_path: Path, act: str) -> None:
-    told = lives(tmp_path, act, 14, seed=1)
+    told = lives(tmp_path, act, 8, seed=1)
     assert told["broken"] == []
-    assert told["killed"] >= 3, "some died at work; how many depends on how fast the machine is"
+    assert told["killed"] == 8, "all of them died at work"
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("act", ACTS)
 def test_hundreds_of_kills_break_nothing(tmp_path: Path, act: str) -> None:
-    told = lives(tmp_path, act, LONG // len(ACTS), seed=2)
+    told = lives(tmp_path, act, math.ceil(LONG / len(ACTS)), seed=2)
     assert told["broken"] == []
-    assert told["killed"] >= LONG // len(ACTS) // 2
+    assert told["killed"] == math.ceil(LONG / len(ACTS)), "all of them died at work"

@@ -49,7 +49,7 @@ def content(file: Path) -> Content:
         "documents": "SELECT path, source, size, mtime_ns, digest, name, title, date, evergreen FROM documents",
         "chunks": "SELECT d.path, c.id, c.start_line, c.end_line, c.heading, c.text, c.content_hash"
         " FROM chunks c JOIN documents d ON d.id = c.document",
-        "vectors": "SELECT m.name, v.content_hash, v.vector FROM vectors v JOIN models m ON m.id = v.model",
+        "vectors": "SELECT m.name, v.content_hash FROM vectors v JOIN models m ON m.id = v.model",
     }
     found = {name: sorted(db.execute(sql).fetchall(), key=repr) for name, sql in tables.items()}
     assert db.execute("SELECT count(*) FROM fields").fetchone() == (len(found["chunks"]),), "no term without its chunk"
@@ -57,6 +57,11 @@ def content(file: Path) -> Content:
     store = SqliteStore(file, read_only=True)
     terms = store.chunk_terms([r[0] for r in store._all("SELECT row FROM chunks")])
     found["terms"] = sorted(((c.id, terms[row]) for row, c in store.chunks(list(terms)).items()), key=repr)
+    # In a row of its own or in a segment with others, which depends on the moment: what counts is the vector.
+    rows = {
+        m: store.vectors_of(m, sorted({key for n, key in found["vectors"] if n == m})) for m, _, _ in store.models()
+    }
+    found["vectors"] = [(name, key, rows[name][key].tobytes()) for name, key in found["vectors"]]
     found["audit"] = [(fault,) for fault in store.audit()]
     store.close()
     return found

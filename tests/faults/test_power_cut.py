@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from recollect.errors import StoreDamagedError
 from recollect.memory import Memory
 from recollect.store.sqlite import SqliteStore
 from tests.conftest import sqlite_of
+from tests.faults.early import seal_early
 from tests.faults.lives import make_notes
 from tests.faults.test_kill_index import content
 
@@ -76,6 +78,13 @@ class History:
         one, other = content(file), content(fresh)
         one["vectors"] = [v for v in one["vectors"] if v in other["vectors"]]
         assert one == other
+
+
+@pytest.fixture(scope="module", autouse=True)
+def early() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        seal_early(patch.setattr)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -52,6 +52,9 @@ PIECES = (
     "👩‍👩‍👧",
     "e\u0301" * 5, "word", "CamelCaseName", "snake_case_name", "a" * 300, "v1.2.3", "error[E0308]", "C++", "@user", "$",
     "decay(half_life_days=30)", "weighted(vector=0.7", "mmr(", "rrf()", "lambda: 0", "__import__('os')",
+    "<system-reminder>", "</system-reminder>", "<command-args>", "</command-args>", "<bash-stdout>", "[WhatsApp ",
+    "[message_id: ", "HEARTBEAT_OK", "[[reply_to_current]]", "data:image/png;base64,", "![a](data:image/png;base64,",
+    "Conversation info (untrusted metadata):\n", "```json\n", "System: [", "[cron:", "/compact", "[2026-02-10 08:00]",
 )  # fmt: skip
 NOW = dt.datetime(2026, 11, 15, 12)  # noqa: DTZ001 - a day of this place
 EDGES = (NOW, dt.datetime.min, dt.datetime.max)  # noqa: DTZ901
@@ -106,6 +109,26 @@ KINDS = (
     "event_msg",
     "human",
 )
+
+
+PARTS = ("text", "input_text", "output_text", "thinking", "tool_use", "tool_result", "image")
+
+
+def record(chance: Random) -> Any:
+    """A record as some program writes it, with hostile text, and often a hostile value in the place of another."""
+    role = chance.choice(("user", "assistant", "human", "ai", "model", "system", "tool"))
+    parts = [{"type": chance.choice(PARTS), "text": text(chance, 6)} for _ in range(chance.randrange(4))]
+    message = {"role": role, "content": chance.choice([text(chance), parts, value(chance, 2)]), "id": "a"}
+    made: dict[str, Any] = {
+        "type": chance.choice(KINDS), "timestamp": chance.choice(["2026-03-20T08:00:00Z", 1e12, text(chance, 2)]),
+        "cwd": "/home/a", "id": text(chance, 1), **chance.choice([message, {"message": message}]),
+        "payload": {"type": "message", **message},
+    }  # fmt: skip
+    for key in chance.sample(sorted(made), chance.randrange(3)):
+        made[key] = value(chance, 2)
+    if chance.random() < 0.3:
+        made[chance.choice(KEYS)] = value(chance)
+    return made if chance.random() < 0.9 else value(chance)
 
 
 @cache
@@ -172,6 +195,7 @@ def entries(s: str) -> None:
 
 def transcript(v: Any) -> None:
     listener = Listener()
+    listener.hear(v, 1)
     for n in range(3):
         listener.hear({**v, "type": KINDS[n]} if isinstance(v, dict) else v, n + 1)
         listener.hear({"type": KINDS[-n], "message": v, "payload": v}, n + 1)
@@ -248,6 +272,16 @@ def arguments(name: str, v: Any) -> None:
         call.parsed({str(k): [str(one)] for k, one in given.items()})
 
 
+def references(s: str) -> None:
+    for ask_for in (memory().get, memory().forget):
+        with contextlib.suppress(RecollectError):
+            ask_for(s)
+
+
+def _reference(chance: Random) -> tuple[Any, ...]:
+    return (chance.choice(("", "memory/2026-02-01.md")) + chance.choice(("", ":", "#", "#L", "-")) + text(chance, 3),)
+
+
 def globs(s: str) -> None:
     path_matcher(s)("memory/2026-02-01.md"), path_matcher(s)("a" * 200)
 
@@ -280,17 +314,18 @@ def _texts(chance: Random) -> tuple[Any, ...]:
 
 TARGETS: dict[str, Target] = {
     "query builder": Target(_texts, words, 0.7),
-    "whole search": Target(_texts, searching, 0.04),
+    "whole search": Target(_texts, searching, 0.2),
     "storing": Target(_texts, stored, 0.2),
     "markdown": Target(_texts, markdown, 1.5),
     "entries and forgetting": Target(_texts, entries, 0.5),
-    "transcript records": Target(lambda c: (value(c),), transcript, 1.5),
+    "transcript records": Target(lambda c: (record(c),), transcript, 1.5),
     "transcript turns": Target(_texts, wrapped, 1.5),
     "redaction": Target(_texts, redact, 1.0),
     "json5": Target(lambda c: (text(c),), jsons, 1.0),
-    "settings": Target(lambda c: (text(c, 6), c.choice(sorted(settings_._known()))), setting, 0.06),
+    "settings": Target(lambda c: (text(c, 6), c.choice(sorted(settings_._known()))), setting, 0.3),
     "dates": Target(_texts, days, 0.5),
-    "arguments of calls": Target(lambda c: (c.choice(sorted(CALLS)), value(c, 2)), arguments, 0.1),
+    "arguments of calls": Target(lambda c: (c.choice(sorted(CALLS)), value(c, 2)), arguments, 0.5),
+    "references": Target(_reference, references, 0.1),
     "path filters": Target(lambda c: (text(c, 30),), globs, 1.0),
     "stages": Target(lambda c: (text(c, 6),), stages, 1.0),
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import WorkspaceError
+from recollect.errors import NoteError
 from recollect.sources.links import add_link, read_links, remove_links
 from recollect.types import Edge, End
 
@@ -68,9 +68,25 @@ def test_taking_one_out_leaves_the_rest_byte_by_byte(root: Path) -> None:
 def test_a_file_that_cannot_be_read_is_an_error_with_a_hint(root: Path) -> None:
     (root / "links.jsonl").mkdir()
     for call in (lambda: read_links(root), lambda: add_link(root, ONE)):
-        with pytest.raises(WorkspaceError) as error:
+        with pytest.raises(NoteError) as error:
             call()
         assert error.value.hint
+
+
+def test_a_disk_that_is_full_leaves_no_half_of_a_link(root: Path) -> None:
+    add_link(root, ONE)
+    before = (root / "links.jsonl").read_bytes()
+    code = (
+        "import resource, signal, sys; from pathlib import Path; from recollect.errors import NoteError;"
+        "from recollect.sources.links import add_link; from recollect.types import Edge, End\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)\n"
+        "try: add_link(Path(sys.argv[1]), Edge('x', End('a' * 200), End('b')))\n"
+        "except NoteError as error: print(error.hint)"
+    )
+    command = [sys.executable, "-c", code, str(root), str(len(before) + 20)]
+    assert subprocess.run(command, capture_output=True, check=True).stdout.strip()
+    assert (root / "links.jsonl").read_bytes() == before
 
 
 def test_links_made_at_once_are_all_there(root: Path) -> None:

@@ -37,6 +37,13 @@ def test_a_change_of_another_machine_is_heard_at_once_and_none_is_lost(stores: l
     hearing.close()
 
 
+def test_a_change_between_a_look_and_the_wait_ends_the_wait_at_once(stores: list[PostgresStore]) -> None:
+    ours, theirs = stores
+    looked = ours.generation
+    put(theirs, "memory/late.md")
+    assert ours.listen(60.0, since=looked) == theirs.generation > looked
+
+
 def test_a_server_that_is_away_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recollect.sync.hear._AGAIN_S", 0.0)
     heard: queue.Queue[int] = queue.Queue()
@@ -53,7 +60,7 @@ def test_a_server_that_is_away_is_asked_again(monkeypatch: pytest.MonkeyPatch) -
                 raise StoreAwayError("away")
             return self.asked
 
-        def listen(self, timeout_s: float) -> int | None:
+        def listen(self, timeout_s: float, *, since: int | None = None) -> int | None:
             return None
 
     hearing = Hearing(Moody(), heard.put)

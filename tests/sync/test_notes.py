@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import StoreBusyError, UsageError, WorkspaceError
+from recollect.errors import NoteError, StoreBusyError, UsageError
 from recollect.sources.files import FileSource
 from recollect.store.lock import locked
 from recollect.sync import notes as module
@@ -79,14 +79,14 @@ def test_a_file_that_may_not_be_written_says_so(notes: Notes, write: Write) -> N
     place = write("memory/x.md", "## H\n\na\n\n## B\n")
     place.chmod(0o400)
     for heading in ("", "H"):
-        with pytest.raises(WorkspaceError, match="cannot be written"):
+        with pytest.raises(NoteError, match="cannot be written"):
             add(notes, "memory/x.md", "text", heading)
     assert place.read_text() == "## H\n\na\n\n## B\n"
 
 
 def test_a_folder_in_the_place_of_a_file_is_a_clear_error(notes: Notes, write: Write, root: Path) -> None:
     write("memory/x.md", "file")
-    with pytest.raises(WorkspaceError, match="cannot be written"):
+    with pytest.raises(NoteError, match="cannot be written"):
         add(notes, "memory/x.md/y.md", "text")
 
 
@@ -184,7 +184,7 @@ def test_a_full_disk_leaves_the_note_as_it_was(notes: Notes, write: Write, monke
     place = write("memory/x.md", "a\n")
     write_ = os.write
     monkeypatch.setattr("recollect.sync.notes.os.write", lambda handle, data: write_(handle, data[:3]))
-    with pytest.raises(WorkspaceError, match="no space"):
+    with pytest.raises(NoteError, match="no space"):
         add(notes, "memory/x.md", "a long enough entry")
     assert place.read_text() == "a\n"
 

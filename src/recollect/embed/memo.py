@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from recollect.embed.breaker import MOST_QUOTA_PAUSE_S
+
 _LOCK = threading.Lock()
 
 
@@ -32,7 +34,8 @@ class Memo:
         except (TypeError, ValueError, IndexError, KeyError, OverflowError):
             return 0, 0.0
         left = until - self._clock()
-        return (failures, left) if 0 < failures < 1000 and left == left else (0, 0.0)  # noqa: PLR0124 - not a number
+        # Longer than anything rests: the clock has been set back since, and nobody knows how much of it is left.
+        return (failures, left) if 0 < failures < 1000 and left <= MOST_QUOTA_PAUSE_S else (0, 0.0)
 
     def write(self, model: str, failures: int, rest_s: float) -> None:
         """Remembers a failure, or that all is well; a file that cannot be written only means asking again."""

@@ -100,8 +100,8 @@ def _lines(path: Path) -> Iterator[Any]:
         if line.strip():
             try:
                 yield json.loads(line)
-            except json.JSONDecodeError as error:
-                raise UsageError(f"{path} line {number} is not JSON: {error.msg}", hint="one object a line") from error
+            except (ValueError, RecursionError) as error:
+                raise UsageError(f"{path} line {number} is not JSON: {error}", hint="one object a line") from error
 
 
 _Row = TypeVar("_Row")

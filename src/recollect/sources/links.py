@@ -7,13 +7,14 @@ writer's: `link` must not edit it. A line is `{"from": "memory/a.md#heading", "k
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from recollect.errors import WorkspaceError
+from recollect.errors import NoteError
 from recollect.text.links import KIND, place_of
 from recollect.text.words import clean
 from recollect.types import Edge, End, Notice
@@ -45,7 +46,7 @@ def _lines(root: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise WorkspaceError(f"{LINKS_FILE} cannot be read: {error.strerror}", hint="check its permissions") from error
+        raise NoteError(f"{LINKS_FILE} cannot be read: {error.strerror}", hint="check its permissions") from error
 
 
 def _edge(line: str) -> Edge | None:
@@ -72,14 +73,17 @@ def add_link(root: Path, edge: Edge) -> None:
     line = json.dumps(_said(edge), ensure_ascii=False).encode("utf-8")
     place = root / LINKS_FILE
     try:
-        with place.open("a+b") as file:
-            torn = False
-            if file.tell():
+        with place.open("a+b", buffering=0) as file:
+            end = file.seek(0, os.SEEK_END)
+            if end:
                 file.seek(-1, os.SEEK_END)
-                torn = file.read(1) != b"\n"
-            file.write((b"\n" if torn else b"") + line + b"\n")
+                line = line if file.read(1) == b"\n" else b"\n" + line
+            if (file.write(line + b"\n") or 0) <= len(line):  # a full disk: no half of a line stays
+                file.truncate(end)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(file.fileno())
     except OSError as error:
-        raise WorkspaceError(f"{place} cannot be written: {error.strerror}", hint="check its permissions") from error
+        raise NoteError(f"{place} cannot be written: {error.strerror}", hint="check its permissions") from error
 
 
 def _said(edge: Edge) -> dict[str, str]:
@@ -122,5 +126,5 @@ def remove_links(root: Path, wanted: Callable[[Edge], bool]) -> list[Edge]:
                 Path(name).unlink()
             raise
     except OSError as error:
-        raise WorkspaceError(f"{place} cannot be written: {error.strerror}", hint="check its permissions") from error
+        raise NoteError(f"{place} cannot be written: {error.strerror}", hint="check its permissions") from error
     return gone

@@ -35,7 +35,7 @@ _IN_COMPANY = (
     "(k.joined NOTNULL OR EXISTS (SELECT 1 FROM copies WHERE joined = k.form)"
     " OR EXISTS (SELECT 1 FROM copies o WHERE o.form = k.form AND o.row <> k.row))"
 )
-_LINES = re.compile(r"L?(\d+)(?:-L?(\d+))?\Z")
+_LINES = re.compile(r"L?(\d{1,9})(?:-L?(\d{1,9}))?\Z")
 
 
 class KinTables:

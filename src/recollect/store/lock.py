@@ -1,4 +1,7 @@
-"""One writer across processes: an advisory lock on a file beside the index, freed by the system when a process dies."""
+"""One writer across processes: an advisory lock on a file beside the index, freed by the system when a process dies.
+
+And what keeps the names of files through a loss of power.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,16 @@ def _try(handle: int) -> bool:
         # A file system without locks is no reason to stand still: SQLite keeps its writers apart by itself.
         return error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
     return True
+
+
+def settle(folder: str | Path) -> None:
+    """Makes a rename or a new file survive a loss of power, where folders can be synced."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 @contextlib.contextmanager

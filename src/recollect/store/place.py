@@ -132,7 +132,12 @@ def open_named(place: str, *, root: Path, settings: Settings, new: bool) -> Stor
 
 
 def open_store(path: Path) -> tuple[SqliteStore, tuple[Notice, ...]]:
-    """Opens an index; a damaged one is set aside and a new one made, with a notice."""
+    """Opens an index; a damaged one is set aside and made anew, one that cannot be written is read: with a notice."""
+    # Only where the user named such a place: that of a workspace which cannot be written is elsewhere, see above.
+    if path.is_file() and not os.access(path.parent, os.W_OK):
+        message = f"{path} cannot be written, so answers are as it was when it was made"
+        hint = "set index.path to a place that can be written"
+        return SqliteStore(path, read_only=True), (Notice("index_read_only", message, hint),)
     seen = inode(path)
     if path.name == NAME and path.is_dir():  # a folder of any other name is somebody's own
         notice = set_aside(path, seen)
@@ -165,8 +170,13 @@ def set_aside(path: Path, seen: tuple[int, int] | None) -> Notice:
         while (aside := path.with_name(f"{path.stem}.damaged-{number}{path.suffix}")).exists():
             number += 1
         for end in ("-wal", "-shm", ""):  # the file last: a new one must not meet the old WAL
-            with contextlib.suppress(FileNotFoundError):
+            try:
                 os.replace(f"{path}{end}", f"{aside}{end}")
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                message = f"the index {path} is damaged and cannot be set aside: {error.strerror}"
+                raise StoreError(message, hint="check the disk, or delete the file: it comes back by itself") from error
     return Notice(
         "index_rebuilt",
         f"the index was damaged; it was set aside as {aside.name} and is made anew",

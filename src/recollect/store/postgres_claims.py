@@ -78,12 +78,12 @@ class ClaimTables:
 
         self._written(work, shared=True)
 
-    def listen(self, timeout_s: float) -> int | None:
-        """The generation after the next change by anybody, or None when none came in time.
+    def listen(self, timeout_s: float, *, since: int | None = None) -> int | None:
+        """The generation after the next change by anybody, or since that one; None when none came in time.
 
         A replica cannot listen: there it is looked at from time to time.
         """
-        before = self.generation
+        before = self.generation if since is None else since
         if self.read_only:
             return self._watch(before, timeout_s)
         with self._pool.translated():

@@ -16,6 +16,7 @@ from recollect.types import Chunk, Facts
 _IN = 900
 _HASH_BYTES = 16
 _encode = json.JSONEncoder(ensure_ascii=False).encode
+_LONGEST = 2048  # no path is as long; reading a longer glob costs the square of its open brackets
 CHUNK = (
     "c.row, c.id, d.path, d.source, c.start_line, c.end_line, c.heading, c.text, c.content_hash,"
     " d.title, d.date, d.evergreen, d.importance, d.pinned, d.supersedes, c.time, c.origin"
@@ -78,5 +79,7 @@ def path_matcher(pattern: str) -> Callable[[str], bool]:
     pattern = unicodedata.normalize("NFC", pattern.removeprefix("./").rstrip("/"))
     if pattern in ("", "."):
         return lambda _path: True
+    if len(pattern) > _LONGEST:
+        return lambda _path: False
     glob = re.compile(fnmatch.translate(pattern))
     return lambda path: path == pattern or path.startswith(pattern + "/") or glob.match(path) is not None

@@ -5,26 +5,29 @@ Where the index is a database they stand in it, so that they hold on every machi
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from recollect.errors import StoreError
+from recollect.errors import StoreBusyError, StoreError
 from recollect.ports import Store
+from recollect.store.lock import locked, settle
 from recollect.text.forgotten import Forgotten, Tombstone
 
 NAME = "forgotten.jsonl"
 _KEY, _COUNT = "tombstones", "tombstones_saved"
+_LOCK_WAIT_S = 30.0
 
 
 class Tombstones:
-    """Hashes of forgotten text, no text; every change replaces the file at once."""
+    """Hashes of forgotten text, no text; every change replaces the file at once, and one change is made at a time."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self._seen: tuple[tuple[int, int], Forgotten] = ((-1, -1), Forgotten())
+        self._seen: tuple[tuple[int, ...], Forgotten] = ((), Forgotten())
 
     def load(self) -> Forgotten:
         """What is forgotten now; read again only when the file changed."""
@@ -32,12 +35,12 @@ class Tombstones:
             return self._seen[1]
         try:
             stat = self.path.stat()
-            mark = (stat.st_mtime_ns, stat.st_ino)
+            mark = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
             if mark != self._seen[0]:
                 rows = [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines() if line]
                 self._seen = (mark, Forgotten(tuple(Tombstone(**row) for row in rows)))
         except FileNotFoundError:
-            self._seen = ((-1, -1), Forgotten())
+            self._seen = ((), Forgotten())
         except OSError as error:
             raise StoreError(f"{self.path} cannot be read: {error.strerror}", hint="check its permissions") from error
         except (ValueError, TypeError) as error:
@@ -48,22 +51,33 @@ class Tombstones:
 
     def add(self, stones: Iterable[Tombstone]) -> Forgotten:
         """Adds tombstones that are not there yet."""
-        known = self.load().stones
-        have = {(one.hash, one.place) for one in known}
-        new = {(one.hash, one.place): one for one in stones if (one.hash, one.place) not in have}
-        return self._save((*known, *new.values())) if new else self.load()
+        with self._changing():
+            known = self.load().stones
+            have = {(one.hash, one.place) for one in known}
+            new = {(one.hash, one.place): one for one in stones if (one.hash, one.place) not in have}
+            return self._save((*known, *new.values())) if new else self.load()
 
     def lift(self, which: Callable[[Tombstone], bool]) -> int:
         """Takes tombstones away and says how many."""
-        known = self.load().stones
-        kept = tuple(one for one in known if not which(one))
-        if len(kept) < len(known):
-            self._save(kept)
-        return len(known) - len(kept)
+        with self._changing():
+            known = self.load().stones
+            kept = tuple(one for one in known if not which(one))
+            if len(kept) < len(known):
+                self._save(kept)
+            return len(known) - len(kept)
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        """From the look to the save nobody else saves: who remembers with force lifts while others forget."""
+        lock = self.path.with_suffix(".lock") if self.path else None
+        with locked(lock, wait_s=_LOCK_WAIT_S) as mine:
+            if not mine:
+                raise StoreBusyError("another process is changing what is forgotten here", hint="try again")
+            yield
 
     def _save(self, stones: tuple[Tombstone, ...]) -> Forgotten:
         if self.path is None:
-            self._seen = ((-1, -1), Forgotten(stones))
+            self._seen = ((), Forgotten(stones))
             return self._seen[1]
         data = "".join(json.dumps(dataclasses.asdict(one)) + "\n" for one in stones).encode()
         fresh = self.path.with_suffix(".new")
@@ -74,6 +88,7 @@ class Tombstones:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(fresh, self.path)
+            settle(self.path.parent)  # a cut of power must not bring back what a receipt says is gone
         except OSError as error:
             raise StoreError(f"{self.path} cannot be written: {error.strerror}", hint="check the disk") from error
         return self.load()

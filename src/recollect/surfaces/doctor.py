@@ -54,7 +54,7 @@ def examine(root: Path, flags: Mapping[str, Any], env: Mapping[str, str], *, dee
         place, notices = index_path(root, settings, env)
         checks += [Check("index place", "warn", n.message, n.hint) for n in notices]
         there = place.exists()
-        store = SqliteStore(place if there else None)
+        store = SqliteStore(place if there else None, read_only=there and not os.access(place.parent, os.W_OK))
     except RecollectError as error:
         checks.append(Check("index", "fail", str(error), error.hint))
         return checks

@@ -130,7 +130,7 @@ class Guard:
     def _excess(self, scope: Scope, headers: Headers) -> tuple[int, str, str, str] | None:
         """What is too much or too often."""
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > MAX_BODY:
+        if not length.isdecimal() or len(length) > 15 or int(length) > MAX_BODY:
             return 413, "too_large", TOO_LARGE, "send less"
         wait_s = self._buckets.wait_s(scope["client"][0] if scope.get("client") else "")
         if wait_s:

@@ -167,10 +167,12 @@ class Engine:
         if (self.store.get_meta(what) or "") == wanted:
             return frozenset()
         since, _, name = str(self.store.get_meta(f"{what}_since") or "").partition(" ")
-        if name != wanted or not since:
-            since = str(time.time_ns())
+        now = time.time_ns()
+        if name != wanted or not since or int(since) > now:
+            since = str(now)
             self.store.set_meta(f"{what}_since", f"{since} {wanted}")
-        return frozenset(path for path, s in stored.items() if s.synced_ns < int(since))
+        # What was done later than now was done under a clock that has been set back since: nobody knows when.
+        return frozenset(path for path, s in stored.items() if not int(since) <= s.synced_ns <= now)
 
     def _apply(self, job: _Job, progress: Progress) -> SyncReport:
         work = job.work
@@ -402,7 +404,7 @@ class Engine:
                 if claims:
                     claims.release(generation, [c.content_hash for c in chunks])
                 break
-            into = self.keep(embedder.id, generation, vectors, refused)
+            into = self.keep(embedder.id, generation, vectors, refused, rows=part)
             skipped += without_vector(chunks, refused)
             done += len(vectors)
             rate = len(part) / max(time.monotonic() - begun, 1e-6)
@@ -435,9 +437,17 @@ class Engine:
         source = next((s for s in self.sources if isinstance(s, Attaching)), None)
         return source.part(chunk.path, text) if source else text
 
-    def keep(self, model: str, generation: str, vectors: Mapping[str, Vectors], refused: Mapping[str, str]) -> str:
-        """Stores what a batch brought in one transaction, and says under which generation."""
+    def keep(
+        self, model: str, generation: str, vectors: Mapping[str, Vectors], refused: Mapping[str, str], *,
+        rows: Sequence[int],
+    ) -> str:  # fmt: skip
+        """Stores what a batch brought for some rows in one transaction, and says under which generation.
+
+        What was forgotten while the model worked gets no vector.
+        """
         with self.store.writing():
+            there = {c.content_hash for c in self.store.chunks(rows).values()}
+            vectors = {key: vector for key, vector in vectors.items() if key in there}
             if vectors:
                 generation = note_generation(self.store, model, len(next(iter(vectors.values()))))
                 self.store.put_vectors(generation, vectors)

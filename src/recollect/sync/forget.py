@@ -13,6 +13,8 @@ from pathlib import Path
 
 from recollect.errors import NotFoundError, RecollectError, StoreError
 from recollect.ports import Shared, Sought, Store
+from recollect.sources.files import decode
+from recollect.store.lock import settle
 from recollect.sync.engine import Engine
 from recollect.sync.notes import Notes
 from recollect.text.entry import cut, keep_ends
@@ -172,12 +174,14 @@ def forget(act: Act, pieces: Sequence[Piece], *, from_files: bool, backup: bool)
     mark = "\0".join([made, *(f"{p.citation}\0{p.text}" for p in pieces)])
     receipt = hashlib.blake2b(mark.encode("utf-8", "replace"), digest_size=5).hexdigest()
     stones = [s for p in pieces for s in tombstones(p.text, p.path, made=made, receipt=receipt, id=p.id)]
+    current = (act.store.get_meta("forgotten") or "") == act.engine.tombstones.load().signature
     forgotten = act.engine.tombstones.add(stones)
     files, kept = _from_files(act, pieces, receipt, backup=backup) if from_files else ((), ())
     touched = {p.path for p in pieces} | {path for p in pieces for path in _copies(act.store, p)}
     before = _ids(act.store, touched)
     act.engine.again(sorted(touched))
-    act.store.set_meta("forgotten", forgotten.signature)
+    if current:  # else some documents were not yet looked through for what was forgotten before: the next sync does
+        act.store.set_meta("forgotten", forgotten.signature)
     lingering: list[str] = []
     vectors = 0
     try:
@@ -259,11 +263,15 @@ def _from_files(act: Act, pieces: Sequence[Piece], receipt: str, *, backup: bool
         location = os.path.realpath(document.location)
         saved: list[str] = []
 
-        def keep(data: bytes, *, path: str = path, saved: list[str] = saved) -> None:
+        whole = next((p for p in own if p.whole), None)
+
+        def keep(data: bytes, *, path: str = path, saved: list[str] = saved, whole: Piece | None = whole) -> None:
+            if whole and _has_more(data, whole, act.engine.safe):
+                raise StoreError(f"{path} changed while it was looked at", hint="run it again")
             if backup and act.backups is not None:
                 saved[:] = [_back_up(act, path, receipt, data)]
 
-        if any(p.whole for p in own):
+        if whole:
             act.notes.remove(location, keep=keep)
             files.append(Rewritten(path, deleted=True, backup="".join(saved)))
         elif act.notes.change(location, lambda text, own=own: _cut_out(text, own, act.engine.safe), keep=keep):  # type: ignore[misc]
@@ -277,9 +285,12 @@ def _cut_out(text: str, pieces: Iterable[Piece], safe: Callable[[str], str]) -> 
     A piece is known as the index has it, without its secrets; the note has them.
     """
     known = split_lines(safe(clean(text)))
-    for first, last, piece in reversed(_merged(pieces)):
+    for first, last, own in reversed(_merged(pieces)):
         lines = "\n".join(known[first - 1 : last])
-        if piece is None or lines.strip() == piece.text.strip():
+        piece = own[0]
+        if len(own) > 1 or lines.strip() == piece.text.strip():
+            if len(own) > 1 and not all(_says(lines, one) for one in own):
+                raise StoreError(f"{piece.path} changed while it was looked at", hint="run it again")
             text = cut(text, first, last)
             continue
         ends = keep_ends(text)
@@ -296,14 +307,30 @@ def _cut_out(text: str, pieces: Iterable[Piece], safe: Callable[[str], str]) -> 
     return text
 
 
-def _merged(pieces: Iterable[Piece]) -> list[tuple[int, int, Piece | None]]:
-    """Line ranges from top to bottom; those that touch or overlap become one, and then no single piece's."""
-    out: list[tuple[int, int, Piece | None]] = []
+def _has_more(data: bytes, whole: Piece, safe: Callable[[str], str]) -> bool:
+    """Whether a note says what it did not when it was chosen to be deleted: that was not asked for."""
+    try:
+        now = units(safe(clean(decode(data))))
+    except ValueError:
+        return False  # what cannot be read as text was not chosen by its text
+    said = {tuple(normal_words(unit)) for _, _, unit in units(whole.text)}
+    return any(tuple(normal_words(unit)) not in said for _, _, unit in now)
+
+
+def _says(lines: str, piece: Piece) -> bool:
+    """Whether a piece stands on these lines."""
+    stones = tuple(tombstones(piece.text, piece.path))
+    return not stones or Forgotten(stones).has(lines, piece.path) is not None
+
+
+def _merged(pieces: Iterable[Piece]) -> list[tuple[int, int, list[Piece]]]:
+    """Line ranges from top to bottom with their pieces; those that overlap become one."""
+    out: list[tuple[int, int, list[Piece]]] = []
     for piece in sorted(pieces, key=lambda p: (p.start_line, p.end_line)):
         if out and piece.start_line <= out[-1][1]:
-            out[-1] = (out[-1][0], max(out[-1][1], piece.end_line), None)
+            out[-1] = (out[-1][0], max(out[-1][1], piece.end_line), [*out[-1][2], piece])
         else:
-            out.append((piece.start_line, piece.end_line, piece))
+            out.append((piece.start_line, piece.end_line, [piece]))
     return out
 
 
@@ -319,6 +346,7 @@ def _back_up(act: Act, path: str, receipt: str, data: bytes) -> str:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+    settle(folder)
     return str(place)
 
 

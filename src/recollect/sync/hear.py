@@ -20,8 +20,8 @@ class Heard(Protocol):
         """A number that grows with every committed change."""
         ...
 
-    def listen(self, timeout_s: float) -> int | None:
-        """The generation after the next change by anybody, or None when none came in time."""
+    def listen(self, timeout_s: float, *, since: int | None = None) -> int | None:
+        """The generation after the next change by anybody, or since that one; None when none came in time."""
         ...
 
 
@@ -56,6 +56,6 @@ class Hearing:
                     self._callback(now)
                 known = now
                 self._ready.set()
-                self._store.listen(_WAIT_S)
+                self._store.listen(_WAIT_S, since=now)  # a change since the look above ends it at once
             except StoreError:
                 self._stop.wait(_AGAIN_S)

@@ -15,14 +15,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from recollect.errors import StoreBusyError, UsageError, WorkspaceError
+from recollect.errors import NoteError, StoreBusyError, UsageError
 from recollect.sources.files import FileSource, decode
-from recollect.store.lock import locked
+from recollect.store.lock import locked, settle
 from recollect.text.entry import Insertion, keep_ends
 
 _TRIES = 20
 _ONE_WRITE = 2048
 _LOCK_WAIT_S = 30.0
+_FRESH = ".recollect-new"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,14 @@ class Notes:
                 raise StoreBusyError("another process is writing notes of this workspace", hint="try again")
             yield
 
+    def _sweep(self, location: str) -> None:
+        """Takes away what a process that was killed had not yet renamed; under the lock nobody else is at it."""
+        folder = os.path.dirname(location)
+        with contextlib.suppress(OSError):
+            for name in os.listdir(folder) if self.lock_path else ():
+                if name.startswith(".") and name.endswith(_FRESH):
+                    os.unlink(os.path.join(folder, name))
+
     def add(self, location: str, compose: Callable[[str], Insertion | None], *, start: str) -> Written | None:
         """Puts in what `compose` makes of the text that is there; a new file begins with `start`.
 
@@ -78,7 +87,7 @@ class Notes:
                 _sync_file(location)
             except OSError as error:
                 message = f"{location} has the text, but the disk did not confirm it: {error.strerror or error}"
-                raise WorkspaceError(message, hint="check the disk, then run it again: twice is once") from error
+                raise NoteError(message, hint="check the disk, then run it again: twice is once") from error
         return written
 
     def _add(self, location: str, compose: Callable[[str], Insertion | None], start: str) -> Written | None:
@@ -95,6 +104,7 @@ class Notes:
                     return None
                 new = text[: found.offset] + found.text + text[found.offset :]
                 if found.offset < len(text) or len(found.text) > _ONE_WRITE:
+                    self._sweep(location)
                     if _swap(location, data, _encoded(new, data)):
                         return Written(found.start_line, found.end_line, new, created)
                 elif written := _append(location, data, found):
@@ -108,6 +118,7 @@ class Notes:
     def change(self, location: str, edit: Callable[[str], str], *, keep: Callable[[bytes], None]) -> bool:
         """Rewrites a note; `keep` gets its bytes first. Returns whether anything changed."""
         with self.writing(), _explained(location):
+            self._sweep(location)
             for _ in range(_TRIES):
                 data = _bytes(location)
                 text = _text(data, location)
@@ -122,9 +133,10 @@ class Notes:
     def remove(self, location: str, *, keep: Callable[[bytes], None]) -> None:
         """Deletes a note; `keep` gets its bytes first."""
         with self.writing(), _explained(location):
+            self._sweep(location)
             keep(_bytes(location))
             os.unlink(location)
-            _settle(os.path.dirname(location))
+            settle(os.path.dirname(location))
 
 
 @contextlib.contextmanager
@@ -134,7 +146,7 @@ def _explained(location: str) -> Iterator[None]:
         yield
     except OSError as error:
         message = f"{location} cannot be written: {error.strerror or error}"
-        raise WorkspaceError(message, hint="check the disk and the permissions; the note is as it was") from error
+        raise NoteError(message, hint="check the disk and the permissions; the note is as it was") from error
 
 
 def _bytes(location: str) -> bytes:
@@ -218,7 +230,7 @@ def _swap(location: str, old: bytes, new: bytes) -> bool:
     fresh = ""
     try:
         before = os.fstat(handle)
-        number, fresh = tempfile.mkstemp(prefix=".", suffix=".recollect-new", dir=folder)
+        number, fresh = tempfile.mkstemp(prefix=".", suffix=_FRESH, dir=folder)
         with os.fdopen(number, "wb") as file:
             file.write(new)
             file.flush()
@@ -232,7 +244,7 @@ def _swap(location: str, old: bytes, new: bytes) -> bool:
             return False
         os.replace(fresh, location)
         fresh = ""
-        _settle(folder)
+        settle(folder)
         _follow(handle, len(old), location)
         return True
     finally:
@@ -267,16 +279,6 @@ def _sync_file(location: str) -> None:
     """What was written is on the disk; where an editor put its own file in place meanwhile, that is its business."""
     with contextlib.suppress(FileNotFoundError):
         handle = os.open(location, os.O_RDWR)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def _settle(folder: str) -> None:
-    """Makes a rename survive a loss of power, where folders can be synced."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:

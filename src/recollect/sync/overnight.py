@@ -86,7 +86,8 @@ def advance(
     kept: dict[str, Vectors] = {}
 
     def keep(found: Mapping[str, Vectors]) -> None:
-        engine.keep(model.id, generation, found, {})
+        there = [chunks[key].row for key in found if key in chunks]
+        engine.keep(model.id, generation, found, {}, rows=there)
         kept.update(found)
 
     try:
@@ -95,7 +96,7 @@ def advance(
         report = _report(engine, model, len(kept), {}, {})
         return replace(report, notices=(Notice("embedder_failed", str(error), error.hint), *report.notices))
     if done.refused:
-        engine.keep(model.id, generation, {}, done.refused)
+        engine.keep(model.id, generation, {}, done.refused, rows=())
     return _report(engine, model, len(kept), chunks, done.refused)
 
 
