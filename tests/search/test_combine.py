@@ -159,3 +159,14 @@ def test_with_vectors_the_confidence_is_by_the_table_of_both(monkeypatch: pytest
     assert Combine()(one, query()) == before
     monkeypatch.setattr(combine, "CONFIDENCE", {"bias": 0.0})
     assert Combine()(one, query())[0].signals["confidence"] == 0.5
+
+
+@pytest.mark.parametrize("texts", [(), (0.4,), (0.4, 0.2)])
+def test_passages_without_a_word_of_the_question_say_nothing_of_its_keyword_hits(texts: tuple[float, ...]) -> None:
+    shared = {"rare": 0.3, "noise": 3.0, "foreign": 0.0}
+    own = [{"text": 0.0, "cover": 0.0, "z": 4.0}, *({"text": text, "cover": 0.5, "z": 2.0} for text in texts)]
+    more = [{"text": 0.0, "cover": 0.0, "z": 3.0} for _ in range(9)]
+    few, many = question_evidence(pool(shared, own)), question_evidence(pool(shared, own + more))
+    assert few == many, "how many passages a leg may bring does not count"
+    assert few["alike"] == pytest.approx(0.5 if texts else 0.0)
+    assert few["reached"] == max(texts, default=0.0)

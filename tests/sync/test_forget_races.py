@@ -107,7 +107,7 @@ def test_a_vector_that_was_under_way_is_not_kept(root: Path, write: Write) -> No
         report = memory.sync()
         assert report.pending == 0
         store = sqlite_of(memory)
-        kept = store._all("SELECT content_hash FROM vectors EXCEPT SELECT content_hash FROM chunks")
+        kept = store._all("SELECT hash FROM vectors EXCEPT SELECT content_hash FROM chunks")
         assert kept == [], "no vector of a text that is gone"
         have, all_of_them = store.coverage(memory.search("something else", now=NOW).embedder)
         assert have == all_of_them > 0

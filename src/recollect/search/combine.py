@@ -67,15 +67,15 @@ def question_evidence(candidates: Sequence[Candidate]) -> dict[str, float]:
     covered = max(c.signals.get("cover", 0.0) for c in candidates)
     texts = [c.signals.get("text", 0.0) for c in candidates]
     least = sorted(texts)[-_FIRST:][0]  # few reach it, and only those are put in order
-    among_best = [c for c, text in zip(candidates, texts, strict=True) if text >= least]
+    among_best = [c for c, text in zip(candidates, texts, strict=True) if text >= least and text > 0]
     wordy = sorted(among_best, key=lambda c: (-c.signals.get("text", 0.0), c.id))[:_FIRST]
-    among = sum(c.signals.get("z", 0.0) for c in wordy) / len(wordy)
+    among = sum(c.signals.get("z", 0.0) for c in wordy) / len(wordy) if wordy else 0.0
     return {
         "always": 1.0,
         "rare": min(shared.get("rare", 0.0), _RAREST),
         "standing_out": max(0.0, nearest / shared.get("noise", 1.0) - _CHANCE),
         "alike": max(0.0, among / nearest) if nearest > 0 else 0.0,
-        "reached": wordy[0].signals.get("text", 0.0),
+        "reached": wordy[0].signals["text"] if wordy else 0.0,
         "covered": covered,
         "trust": max(min(1.0, covered / _ENOUGH), shared.get("foreign", 0.0)),
     }
