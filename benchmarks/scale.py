@@ -106,6 +106,7 @@ def searches(root: Path, questions: Sequence[str]) -> dict[str, Any]:
         out["cold_ms"] = 1000 * (time.perf_counter() - begun)
         filters = Filters(path="memory/topics")
         for name, profile, chosen in (
+            ("new", "default", None),
             ("lexical", "lexical", None),
             ("vector", "vector", None),
             ("hybrid", "default", None),
@@ -207,6 +208,7 @@ def page(host: dict[str, Any], sizes: dict[int, dict[str, Any]], others: Sequenc
         ("warm hybrid search, p50 / p95 / p99 ms", lambda _, f: " / ".join(map(number, f["hybrid"]))),
         ("target of its p50, ms", lambda n, _: number(TARGETS[n]) if n in TARGETS else ""),
         ("the same, CPU, p50 ms", lambda _, f: number(f["hybrid_cpu"])),
+        ("the first time, where the passages were not read before, p50 / p95 / p99 ms", lambda _, f: " / ".join(map(number, f["new"]))),
         ("warm lexical search, p50 / p95 / p99 ms", lambda _, f: " / ".join(map(number, f["lexical"]))),
         ("warm vector search, p50 / p95 / p99 ms", lambda _, f: " / ".join(map(number, f["vector"]))),
         ("the vector leg alone, p50 / p95 / p99 ms", lambda _, f: " / ".join(map(number, f["vector_leg"]))),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from recollect.text.words import is_unspaced, places, query_terms, stems_in, term_set
+from recollect.text.words import is_unspaced, places, query_terms, stems_of, term_set
 
 _GAP = re.compile(r"\s")
 _TRIM = 24
@@ -61,10 +61,12 @@ def _matches(text: str, query: str) -> Iterator[tuple[int, int, frozenset[str]]]
 def _plain_matches(text: str, query: str) -> Iterator[tuple[int, int, frozenset[str]]]:
     """The same for a text that is all ASCII and a question without prefixes, in half the time."""
     wanted = frozenset(query_terms(query).words)
-    end = 0
-    for word, stems in stems_in(text):
-        start = text.find(word, end)  # what stands between two words begins none
-        end = start + len(word)
+    starts = {letter for w in wanted for letter in (w[0], w[0].upper())}
+    for start, end in places(text):
+        word = text[start:end]
+        if word[0] not in starts and word.isalpha() and word[1:].islower():
+            continue
+        stems = stems_of(word)
         if stems in wanted:
             yield start, end, frozenset((stems,))
         elif " " in stems and (found := wanted.intersection(stems.split())):

@@ -215,10 +215,9 @@ def places(text: str) -> Iterator[tuple[int, int]]:
     return (match.span() for match in (_ASCII if text.isascii() else _ANY).finditer(text))
 
 
-def stems_in(text: str) -> Iterator[tuple[str, str]]:
-    """The words of a text that is all ASCII, each with its terms."""
-    words = _ASCII.findall(text)
-    return zip(words, [stems for stems, _ in map(_analyser.__getitem__, words)], strict=True)
+def stems_of(word: str) -> str:
+    """The terms of one of the words of a text, joined by spaces."""
+    return _analyser[word][0]
 
 
 def index_terms(text: str) -> tuple[str, str]:
