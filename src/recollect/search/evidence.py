@@ -40,6 +40,7 @@ class Ask:
     mean_length: float
     rarity: float = 0.0
     common: frozenset[str] = frozenset()
+    chunks: int = 0
 
     @property
     def sought(self) -> Sought:
@@ -81,7 +82,7 @@ def ask(text: str, counts_of: object, *, terms: Terms | None = None) -> Ask:
     reach = sum(w for term, w in weights.items() if term in terms.prefixes or found[term]) * (K1 + 1)
     total = sum(weights.values())
     rarity = sum(weights[w] for w in known) / len(known) / idf(counts.chunks, 0) if known else 0.0
-    return Ask(terms, weights, pairs, total, reach, counts.mean_length, rarity, common)
+    return Ask(terms, weights, pairs, total, reach, counts.mean_length, rarity, common, counts.chunks)
 
 
 def measure(ask: Ask, fields: FieldTerms) -> dict[str, float]:

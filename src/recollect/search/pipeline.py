@@ -22,6 +22,7 @@ from recollect.text.words import foreign_share, query_terms
 from recollect.types import Candidate, LegRank, Mark, Notice, Query, Relations, Step, Trace
 
 _OTHER_SCRIPT = 0.3
+_LARGE = 30_000
 _GRACE_S = 0.1  # a model that keeps its own deadline says better what happened
 _UNRELATED = Relations()
 LEGS = ("lexical", "vector", "path")
@@ -72,14 +73,13 @@ class Bench:
 
 def run(query: Query, profile: Profile, bench: Bench) -> Ranked:
     """Answers a question under a profile; a leg that fails or is late becomes a notice."""
-    pool = profile.pool_for(query.limit)
     notices: list[Notice] = []
-    pending = _start_vector(query, profile, bench)
     with bench.store.reading():
         asked = ask(query.text, bench.store.term_counts, terms=query_terms(query.text))
+        pending = _start_vector(query, profile, bench, aside=asked.chunks >= _LARGE)
         found, took = _own_legs(query, profile, bench, asked, notices=notices)
     begun = time.perf_counter()
-    vector, nearest = _vector_leg(query, pending, bench, pool=pool, notices=notices)
+    vector, nearest = _vector_leg(query, profile, bench, pending=pending, notices=notices)
     if vector is not None:
         found["vector"] = nearest.rows
     took["vector"] = time.perf_counter() - begun
@@ -148,21 +148,38 @@ def _of_stage(after: Sequence[Candidate]) -> Sequence[Mark]:
     return Marks(len(after), lambda: tuple(Mark(c.id, rank, c.score) for rank, c in enumerate(after, start=1)))
 
 
-def _start_vector(query: Query, profile: Profile, bench: Bench) -> Future[Asked | None] | None:
-    """Has the model read the question meanwhile: it may be slow, or far away."""
+def _start_vector(
+    query: Query, profile: Profile, bench: Bench, *, aside: bool
+) -> Future[tuple[Asked, Nearest | None] | None] | None:
+    """Has the model read the question meanwhile, as it may be slow or far away, and the vectors be looked through if
+    that is to be done `aside`: in a small index two threads that take turns need longer than one.
+    """
     if "vector" not in profile.legs or not query.text.strip() or (bench.embedder is None and bench.question is None):
         return None
-    return bench.executor.submit(_asked, query.text, bench)
+
+    def read() -> tuple[Asked, Nearest | None] | None:
+        asked = _asked(query.text, bench)
+        if asked is None:
+            return None
+        return asked, _nearest(query, profile, bench, asked) if aside else None
+
+    return bench.executor.submit(read)
+
+
+def _nearest(query: Query, profile: Profile, bench: Bench, asked: Asked) -> Nearest:
+    return bench.store.nearest(asked.model, asked.vector, profile.pool_for(query.limit), query.filters)
 
 
 def _vector_leg(
-    query: Query, pending: Future[Asked | None] | None, bench: Bench, *, pool: int, notices: list[Notice]
-) -> tuple[Asked | None, Nearest]:
+    query: Query, profile: Profile, bench: Bench, *,
+    pending: Future[tuple[Asked, Nearest | None] | None] | None, notices: list[Notice],
+) -> tuple[Asked | None, Nearest]:  # fmt: skip
     """What is near the question, if its vector came by the deadline; whatever went wrong is a notice."""
     try:
-        asked = pending.result(timeout=bench.deadline_s + _GRACE_S) if pending is not None else None
-        if asked is not None:
-            nearest = bench.store.nearest(asked.model, asked.vector, pool, query.filters)
+        answer = pending.result(timeout=bench.deadline_s + _GRACE_S) if pending is not None else None
+        if answer is not None:
+            asked, nearest = answer
+            nearest = nearest or _nearest(query, profile, bench, asked)
             notices += asked.notices
             return asked, nearest
     except LegTimeout:
