@@ -74,9 +74,14 @@ class Bench:
 def run(query: Query, profile: Profile, bench: Bench) -> Ranked:
     """Answers a question under a profile; a leg that fails or is late becomes a notice."""
     notices: list[Notice] = []
+    large: Future[bool] = Future()
+    pending = _start_vector(query, profile, bench, aside=large)
     with bench.store.reading():
-        asked = ask(query.text, bench.store.term_counts, terms=query_terms(query.text))
-        pending = _start_vector(query, profile, bench, aside=asked.chunks >= _LARGE)
+        try:
+            asked = ask(query.text, bench.store.term_counts, terms=query_terms(query.text))
+            large.set_result(asked.chunks >= _LARGE)
+        finally:
+            large.cancel()  # nobody waits for what is not going to be known
         found, took = _own_legs(query, profile, bench, asked, notices=notices)
     begun = time.perf_counter()
     vector, nearest = _vector_leg(query, profile, bench, pending=pending, notices=notices)
@@ -149,10 +154,10 @@ def _of_stage(after: Sequence[Candidate]) -> Sequence[Mark]:
 
 
 def _start_vector(
-    query: Query, profile: Profile, bench: Bench, *, aside: bool
+    query: Query, profile: Profile, bench: Bench, *, aside: Future[bool]
 ) -> Future[tuple[Asked, Nearest | None] | None] | None:
     """Has the model read the question meanwhile, as it may be slow or far away, and the vectors be looked through if
-    that is to be done `aside`: in a small index two threads that take turns need longer than one.
+    that is to be done `aside`, which is said later: in a small index two threads that take turns need longer than one.
     """
     if "vector" not in profile.legs or not query.text.strip() or (bench.embedder is None and bench.question is None):
         return None
@@ -161,7 +166,7 @@ def _start_vector(
         asked = _asked(query.text, bench)
         if asked is None:
             return None
-        return asked, _nearest(query, profile, bench, asked) if aside else None
+        return asked, _nearest(query, profile, bench, asked) if aside.result() else None
 
     return bench.executor.submit(read)
 

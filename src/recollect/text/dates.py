@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from recollect.text.late import late
 from recollect.types import Span
 
 _MONTHS = {
@@ -313,9 +314,9 @@ def _readers() -> Iterator[tuple[str, _Reader]]:
     )
 
 
-_READERS = [(re.compile(pattern, re.IGNORECASE), read) for pattern, read in _readers()]
+_READERS = [(late(pattern, re.IGNORECASE), read) for pattern, read in _readers()]
 
-_FILLER = re.compile(
+_FILLER = late(
     r"\b(?:in|on|since|from|until|till|by|the|of|a|early|mid|late)\b|[以之]?[来來前后後]|から|まで|부터|까지",
     re.IGNORECASE,
 )
@@ -369,4 +370,4 @@ def _quarter(year: int, quarter: int, words: str) -> Span | None:
     return Span(first.start, last.end, words) if first and last else None
 
 
-_FLAG_READERS = [(re.compile(pattern, re.IGNORECASE), read) for pattern, read in _flag_readers()]
+_FLAG_READERS = [(late(pattern, re.IGNORECASE), read) for pattern, read in _flag_readers()]

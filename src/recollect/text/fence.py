@@ -6,9 +6,11 @@ import hashlib
 import re
 from collections.abc import Iterable
 
+from recollect.text.late import late
+
 MARK_LENGTH = 8
 # What no reader sees and a model may: controls, bidirectional overrides, invisible tags and joiners of nothing.
-_HIDDEN = re.compile(
+_HIDDEN = late(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]"
 )
@@ -16,7 +18,7 @@ _BREAKS = re.compile("\r\n?|[\x85\u2028\u2029]")
 _GAP = r"[\s\u200c\u200d\ufe00-\ufe0f]{0,8}"
 _OPENS = "<\uff1c\ufe64\u2039\u3008\u27e8\u2329"
 # Our own marks in any dress, and the marks by which chat templates tell who is speaking.
-_LOOKS_ALIKE = re.compile(
+_LOOKS_ALIKE = late(
     rf"[{_OPENS}](?={_GAP}[/\u2044\u2215\uff0f]?{_GAP}{_GAP.join('memory')})"
     r"|[<\uff1c](?=[|\uff5c][\w \u2581-]{1,60}[|\uff5c][>\uff1e])"
     r"|<(?=/?(?:s|system|user|assistant|human|tool|function_calls|tool_call|tool_result|instructions?|prompt)\b[^<>\n]{0,60}>)"

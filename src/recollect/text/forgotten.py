@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from recollect.text.entry import keep_ends
+from recollect.text.late import late
 from recollect.text.words import fold
 
 # Scripts without spaces count by the character, so that a sentence is found inside a longer run.
-_WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]"
+_WORD = late(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]"
                    r"|(?:(?![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af])"
                    r"(?:[^\W_]|[\u0300-\u036f]))+")  # fmt: skip
 _FENCE = re.compile(r"\s{0,3}(?:`{3,}(?!.*`)|~{3,})")

@@ -18,6 +18,8 @@ from itertools import pairwise
 
 import Stemmer
 
+from recollect.text.late import late
+
 # Scripts written without spaces: Han, kana, and the Thai, Lao, Myanmar and Khmer blocks.
 _UNSPACED = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u303b\u3040-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
@@ -36,12 +38,12 @@ _ASCII = re.compile(rf"[A-Za-z0-9]+(?:[{_JOIN}]{{1,2}}[A-Za-z0-9]+)*(?:\+\+|#(?!
 _PLAIN = "A-Za-z0-9\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0400-\u0481\u048a-\u052f"
 _LETTERS_RUN = rf"(?:[{_PLAIN}]++|[^\W_{_UNSPACED}{_HANGUL}]|[{_MARKS}])+"
 _SPACED = rf"{_LETTERS_RUN}(?:[{_JOIN}]{{1,2}}{_LETTERS_RUN})*(?:\+\+|\#(?!\w))?"
-_ANY = re.compile(rf"(?P<cjk>[{_UNSPACED}]+)|(?P<hangul>[{_HANGUL}]+)|{_SPACED}")
-_UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]+")
-_WIDE = re.compile(rf"[{_UNSPACED}{_HANGUL}]")
+_ANY = late(rf"(?P<cjk>[{_UNSPACED}]+)|(?P<hangul>[{_HANGUL}]+)|{_SPACED}")
+_UNSPACED_RUN = late(rf"[{_UNSPACED}]+")
+_WIDE = late(rf"[{_UNSPACED}{_HANGUL}]")
 _LETTERS = re.compile(r"[^\W\d_]")
-_FOREIGN = re.compile(r"[^\W\d_\u0000-\u024f]")
-_PARTS = re.compile(rf"(?:[^\W\d_]|[{_MARKS}])+|\d+")
+_FOREIGN = late(r"[^\W\d_\u0000-\u024f]")
+_PARTS = late(rf"(?:[^\W\d_]|[{_MARKS}])+|\d+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)\Z")
 _DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\Z")
