@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.text.snippet import snippet
+from recollect.text.snippet import _matches, _plain_matches, snippet
 from recollect.text.words import query_terms, term_set
 
 FILLER = "Lorem ipsum dolor sit amet consectetur. "
@@ -92,3 +92,16 @@ def test_the_dots_count(text: str, place: int) -> None:
 def test_it_has_a_match_when_there_is_one(words: list[str], needle: str, place: int, limit: int) -> None:
     text = " ".join([*words[:place], needle, *words[place:]])
     assert shows(snippet(text, needle, limit=limit), needle)
+
+
+WORDS = (
+    *("dying", "dies", "skies", "Sky", "happy", "happily", "relational", "deploys,", "re-deploy", "(deploy)", "DEPLOY"),
+    *("deployHook", "a/deploy.md", "the", "v1.2", "'deploy's'", "C++", "--", "news", "organized", "deploy.deploy"),
+)
+
+
+@given(st.lists(st.sampled_from(WORDS) | st.text(st.characters(max_codepoint=127), max_size=8), max_size=30))
+def test_the_short_way_for_plain_texts_finds_what_the_long_way_finds(words: list[str]) -> None:
+    text = " ".join(words).strip()
+    for query in ("why did the deploy die", "sky happiness relation c++ v1.2", "organization news re-deployment"):
+        assert _plain_matches(text, query) == list(_matches(text, query))

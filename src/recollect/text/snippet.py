@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from recollect.text.words import is_unspaced, places, query_terms, stems_of, term_set
+from recollect.text.words import AROUND, is_unspaced, places, query_terms, term_set
 
 _GAP = re.compile(r"\s")
 _TRIM = 24
@@ -58,19 +58,30 @@ def _matches(text: str, query: str) -> Iterator[tuple[int, int, frozenset[str]]]
                 yield at, stop, terms_seen
 
 
-def _plain_matches(text: str, query: str) -> Iterator[tuple[int, int, frozenset[str]]]:
-    """The same for a text that is all ASCII and a question without prefixes, in half the time."""
+def _plain_matches(text: str, query: str) -> list[tuple[int, int, frozenset[str]]]:
+    """The same for a text that is all ASCII and a question without prefixes, in a third of the time.
+
+    No word reaches over a space, so what stands between two spaces is looked at once, however often it is there.
+    """
     wanted = frozenset(query_terms(query).words)
-    starts = {letter for w in wanted for letter in (w[0], w[0].upper())}
-    for start, end in places(text):
-        word = text[start:end]
-        if word[0] not in starts and word.isalpha() and word[1:].islower():
+    begins = tuple(
+        {w[: 2 if len(w) > 3 else 1] for w in wanted}
+    )  # a stem begins as its word does, but `die` as `dying`
+    found: list[tuple[int, int, frozenset[str]]] = []
+    for piece in set(text.split()):
+        word = piece.strip(AROUND)
+        if word.isalpha() and word[1:].islower() and not word.lower().startswith(begins):
             continue
-        stems = stems_of(word)
-        if stems in wanted:
-            yield start, end, frozenset((stems,))
-        elif " " in stems and (found := wanted.intersection(stems.split())):
-            yield start, end, found
+        if wanted.isdisjoint(_terms(piece)):
+            continue
+        inside = [(start, end, terms) for start, end in places(piece) if (terms := wanted & _terms(piece[start:end]))]
+        at = text.find(piece)
+        while at >= 0:
+            end = at + len(piece)
+            if (not at or text[at - 1].isspace()) and (end == len(text) or text[end].isspace()):
+                found += [(at + first, at + last, terms) for first, last, terms in inside]
+            at = text.find(piece, end)
+    return sorted(found, key=lambda match: match[:2])
 
 
 @lru_cache(maxsize=8192)

@@ -69,7 +69,7 @@ _stem = Stemmer.Stemmer("english", 0).stemWord
 _CACHE_SIZE = 200_000
 _MAX_WORD = 256
 _MAX_RUN = 8
-_AROUND = ".,;:!?()\"'"  # no word begins or ends with one of them
+AROUND = ".,;:!?()\"'"  # no word begins or ends with one of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def pieces_of(text: str) -> list[str]:
 
 def analysed(piece: str) -> tuple[str, str]:
     """The terms and the exact forms of one of `pieces_of`, both joined by spaces."""
-    if len(piece) <= _MAX_WORD and (simple := plain(piece.strip(_AROUND))):
+    if len(piece) <= _MAX_WORD and (simple := plain(piece.strip(AROUND))):
         return simple
     return index_terms(piece)
 
@@ -215,11 +215,6 @@ def _pieces(text: str) -> list[tuple[str, str]]:
 def places(text: str) -> Iterator[tuple[int, int]]:
     """Where the words and runs of a text stand, as (start, end)."""
     return (match.span() for match in (_ASCII if text.isascii() else _ANY).finditer(text))
-
-
-def stems_of(word: str) -> str:
-    """The terms of one of the words of a text, joined by spaces."""
-    return _analyser[word][0]
 
 
 def index_terms(text: str) -> tuple[str, str]:
