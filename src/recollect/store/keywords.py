@@ -175,25 +175,27 @@ class KeywordTables(SegmentTables):
         begun = self._begun(sought.prefixes)
         for n, prefix in enumerate(sought.prefixes, start=len(sought.words)):
             terms += [(number, n) for number in begun[prefix]]
-        exact = [(numbers[word], n) for n, word in enumerate({w for w in sought.exact if w in numbers})]
+        many = len(sought.words) + len(sought.prefixes)  # exact forms have the names after those
+        exact = {numbers[word] for word in sought.exact if word in numbers}
+        terms += [(number, many + n) for n, number in enumerate(exact)]
         found = self._terms_at(rows, kept)
         flat = np.concatenate([one[0] for one in found.values()]) if found else np.zeros(0, dtype=np.int32)
         counts = np.asarray([count for one in found.values() for count in one[1:]], dtype=np.int64)
         wanted = np.zeros(int(flat.max(initial=0)) + 1, dtype=bool)
-        wanted[[number for number, _ in (*terms, *exact) if number < len(wanted)]] = True
+        wanted[[number for number, _ in terms if number < len(wanted)]] = True
         hits = np.flatnonzero(wanted[flat])
         ends = np.cumsum(counts)
-        fields = np.searchsorted(ends, hits, side="right")
-        inside = hits - (ends - counts)[fields]
-        chunk, field = np.divmod(fields, 3)
-        head, body, forms = (_terms_of(flat[hits], np.flatnonzero(field == n), by)
-                             for n, by in enumerate((terms, terms, exact)))  # fmt: skip
-        once = np.unique(chunk[forms[0]] * (len(exact) or 1) + forms[1]) // (len(exact) or 1)
+        field = np.searchsorted(ends, hits, side="right")
+        inside = hits - (ends - counts)[field]
+        at, term = _terms_of(flat[hits], terms)
+        chunk, kind, place = field[at] // 3, field[at] % 3, inside[at]
+        head, body, form = kind == 0, (kind == 1) & (term < many), (kind == 2) & (term >= many)
+        once = np.unique(chunk[form] * (many + len(exact)) + term[form]) // max(1, many + len(exact))
         return Placed(
             list(found),
             counts[1::3],
-            np.stack((chunk[body[0]], body[1], inside[body[0]])),
-            np.stack((chunk[head[0]], head[1])),
+            np.stack((chunk[body], term[body], place[body])),
+            np.stack((chunk[head], term[head]))[:, term[head] < many],
             np.bincount(once, minlength=len(found)),
         )
 
@@ -245,17 +247,15 @@ class KeywordTables(SegmentTables):
         return paths
 
 
-def _terms_of(
-    numbers: NDArray[Any], at: NDArray[Any], terms: Sequence[tuple[int, int]]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Which of the places `at` have a term, and which; one that begins with a prefix may have several."""
+def _terms_of(numbers: NDArray[Any], terms: Sequence[tuple[int, int]]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Which of some numbers are of terms, and of which; one that begins with a prefix may be of several."""
     import numpy as np  # noqa: PLC0415
 
     known, names = np.asarray(sorted(terms), dtype=np.int64).reshape(-1, 2).T
-    first = np.searchsorted(known, numbers[at])
-    often = np.searchsorted(known, numbers[at], side="right") - first
+    first = np.searchsorted(known, numbers)
+    often = np.searchsorted(known, numbers, side="right") - first
     nth = np.arange(int(often.sum())) - np.repeat(np.cumsum(often) - often, often)
-    return np.repeat(at, often), names[np.repeat(first, often) + nth]
+    return np.repeat(np.arange(len(numbers)), often), names[np.repeat(first, often) + nth]
 
 
 @lru_cache(maxsize=1024)
