@@ -4,6 +4,8 @@ import contextlib
 import datetime as dt
 import os
 import sqlite3
+import subprocess
+import sys
 import unicodedata
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -658,3 +660,25 @@ def test_where_others_write_all_the_time_they_wait_for_the_last_try(
         hits = memory.search("where does the beacon stand", sync=False).hits
     assert [h.chunk.text for h in hits] == ["The beacon stands at number 3."]
     assert len(written) == 3
+
+
+COLD = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from recollect.memory import Memory
+real = ThreadPoolExecutor.submit
+def submit(*given):
+    print("numpy" in sys.modules)
+    return real(*given)
+ThreadPoolExecutor.submit = submit
+with Memory.open(sys.argv[1], embed__model="hashed@256") as memory:
+    assert memory.search("staging port", sync=False).mode == "hybrid"
+"""
+
+
+def test_the_first_search_of_a_process_loads_numpy_before_it_starts_a_thread(root: Path, write: Write) -> None:
+    write("memory/ports.md", "# Ports\n\nThe staging port is 8081.\n")
+    with Memory.open(root, embed__model="hashed@256") as memory:
+        memory.sync()
+    done = subprocess.run([sys.executable, "-c", COLD, str(root)], capture_output=True, check=True, text=True)
+    assert done.stdout.split() == ["True"], "two threads that load it at once may find half of it"

@@ -174,6 +174,7 @@ class Kept:
         """For a process that stays, such as a server: where the system can prove that no note has changed since the
         last look, a search does not look again, and the same question gets the answer that was made for it.
         """
+        _load_numpy()
         own = self.settings
         if own.sources == ("memory",) and not own.extra_paths and self._place is not None:
             self._still = Still(self.root, ignored=self._place.parent)
@@ -548,6 +549,7 @@ class Kept:
         progress: Progress | None = None,
     ) -> Watch:
         """A watch that keeps the index warm in a thread of its own: start it, stop it, or use it as a context."""
+        _load_numpy()
         watch = Watch(
             self._watched,
             lambda: self._watch_sync(progress),
@@ -621,3 +623,8 @@ class Kept:
     def probe(self, names: Sequence[str] | None = None) -> list[Probe]:
         """Asks the models of the chain, or those of these names, whether they failed before or not."""
         return self._chain.probe(self.store, names, deadline_s=self.settings.embed.trial_s)
+
+
+def _load_numpy() -> None:
+    """Before there are several threads that need it: two that load it at once may find half of it."""
+    import numpy  # noqa: F401, ICN001, PLC0415

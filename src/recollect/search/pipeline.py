@@ -161,6 +161,7 @@ def _start_vector(
     """
     if "vector" not in profile.legs or not query.text.strip() or (bench.embedder is None and bench.question is None):
         return None
+    import numpy  # noqa: F401, ICN001, PLC0415 - both threads need it, and two that load it at once may find half of it
 
     def read() -> tuple[Asked, Nearest | None] | None:
         asked = _asked(query.text, bench)
