@@ -102,11 +102,14 @@ def placed(fields: Mapping[int, FieldTerms], sought: Sought) -> Placed:
     """Where what is sought stands among the terms of chunks that are spelled out."""
     import numpy as np  # noqa: PLC0415
 
-    words = list(enumerate(sought.words))
-    prefixes = list(enumerate(sought.prefixes, start=len(words)))
+    names: dict[str, list[int]] = {}
+    for n, word in enumerate(sought.words):
+        names.setdefault(word, []).append(n)
+    prefixes = list(enumerate(sought.prefixes, start=len(sought.words)))
 
     def terms(word: str) -> list[int]:
-        return [n for n, other in words if word == other] + [n for n, prefix in prefixes if word.startswith(prefix)]
+        begun = [n for n, prefix in prefixes if word.startswith(prefix)]
+        return names.get(word, []) + begun
 
     body: list[tuple[int, int, int]] = []
     head: list[tuple[int, int]] = []
@@ -114,7 +117,9 @@ def placed(fields: Mapping[int, FieldTerms], sought: Sought) -> Placed:
     for chunk, one in enumerate(fields.values()):
         spelled = one.body.split()
         lengths.append(len(spelled))
-        body += [(chunk, term, at) for at, word in enumerate(spelled) for term in terms(word)]
+        # Most words of a passage are none of the question's, and this is done for every candidate.
+        found = [(at, word) for at, word in enumerate(spelled) if prefixes or word in names]
+        body += [(chunk, term, at) for at, word in found for term in terms(word)]
         head += [(chunk, term) for term in sorted({term for word in one.head.split() for term in terms(word)})]
         exact.append(len({*one.exact.split()} & {*sought.exact}))
     return Placed(
