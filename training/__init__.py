@@ -1,0 +1,1 @@
+"""Making notewell's own embedding model: ingredients, text, training, measuring, export."""
