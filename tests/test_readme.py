@@ -25,16 +25,17 @@ from urllib.parse import urlsplit
 import click
 import pytest
 
-import recollect
-from recollect import __version__
-from recollect.search.profiles import PROFILES
-from recollect.settings import Settings, _known
-from recollect.surfaces.agents import AGENTS as KNOWN_AGENTS
-from recollect.surfaces.calls import CALLS
-from recollect.surfaces.commands import cli, run
+import notewell
+from notewell import __version__
+from notewell.search.profiles import PROFILES
+from notewell.settings import FIELDS, Settings
+from notewell.surfaces.cli.commands import cli, run
+from notewell.surfaces.install.entries import AGENTS as KNOWN_AGENTS
+from notewell.surfaces.server.calls import CALLS
+from notewell.surfaces.server.page_calls import PAGE_CALLS
 
 ROOT = Path(__file__).parent.parent
-SAMPLE = ROOT / "src/recollect/surfaces/sample"
+SAMPLE = ROOT / "src/notewell/surfaces/sample"
 QUALITY = ROOT / "benchmarks/QUALITY.md"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 AGENTS = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
@@ -51,12 +52,12 @@ _EXITS = re.compile(r"#.*\bexits (\d+)")
 _ELSEWHERE = re.compile(r"#.*\bneeds a (key|server)\b")
 _STAYS = ("serve", "mcp", "watch")
 _GIVEN = re.compile(r"[A-Z_]+=")
-_RECOLLECT = [sys.executable, "-m", "recollect.surfaces.cli"]
+_NOTEWELL = [sys.executable, "-m", "notewell"]
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A command of a page with the output that stands below it."""
+    """A command of a page with the output shown below it."""
 
     page: str
     line: str
@@ -64,7 +65,7 @@ class Shown:
 
     @property
     def given(self) -> dict[str, str]:
-        """The variables that stand before the command."""
+        """The variables set before the command."""
         found = [w for w in shlex.split(self.line, comments=True) if _GIVEN.match(w)]
         return dict(w.split("=", 1) for w in found)
 
@@ -79,7 +80,7 @@ class Shown:
 
     @property
     def stays(self) -> bool:
-        return self.words[0] == "recollect" and self.words[1] in _STAYS
+        return self.words[0] == "notewell" and self.words[1] in _STAYS
 
     @property
     def elsewhere(self) -> bool:
@@ -100,7 +101,7 @@ def console(page: str) -> Iterator[list[Shown]]:
 
 CONSOLES = [block for page in PAGES for block in console(page)]
 COMMANDS = [command for block in CONSOLES for command in block]
-OURS = [c for c in COMMANDS if c.words[0] == "recollect"]
+OURS = [c for c in COMMANDS if c.words[0] == "notewell"]
 SESSIONS = {page: [c for c in OURS if c.output and c.page == page] for page in PAGES}
 OTHERS = [c for c in OURS if not c.output and not c.stays and not c.elsewhere]
 STAYING = [block[n:] for block in CONSOLES for n, c in enumerate(block) if c.stays]
@@ -130,7 +131,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def hashed(notes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("RECOLLECT_EMBED_MODEL", "hashed")
+    monkeypatch.setenv("NOTEWELL_EMBED_MODEL", "hashed")
     monkeypatch.chdir(notes)
     return notes
 
@@ -173,7 +174,7 @@ def test_every_other_command_runs(command: Shown, hashed: Path, capsys: pytest.C
 
 def parsed(words: Sequence[str]) -> None:
     """Fails with a usage error where the command line does not know a word of it."""
-    with cli.make_context("recollect", list(words)) as context:
+    with cli.make_context("notewell", list(words)) as context:
         name, command, rest = cli.resolve_command(context, [*context._protected_args, *context.args])
         assert name is not None
         assert command is not None
@@ -188,15 +189,15 @@ def test_commands_that_need_something_else_are_parsed() -> None:
 
 
 def environment(**given: str) -> dict[str, str]:
-    """That of the test, where a new process finds the same recollect from any folder."""
-    return {**os.environ, "PYTHONPATH": str(Path(recollect.__file__).parents[1]), **given}
+    """That of the test, where a new process finds the same notewell from any folder."""
+    return {**os.environ, "PYTHONPATH": str(Path(notewell.__file__).parents[1]), **given}
 
 
 @contextlib.contextmanager
 def staying(command: Shown, *more: str) -> Iterator[subprocess.Popen[str]]:
     """A command that does not end by itself, ended as a person ends it."""
     with subprocess.Popen(
-        [*_RECOLLECT, *command.words[1:], *more],
+        [*_NOTEWELL, *command.words[1:], *more],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -270,18 +271,30 @@ def test_every_request_stands_below_a_server() -> None:
     assert {id(c) for c in COMMANDS if c.words[0] == "curl"} <= {id(c) for c in below}
 
 
+_INSTALLERS = (["pip", "install"], ["pipx", "install"], ["uv", "tool", "install"], ["uvx"], ["docker", "compose"])
+
+
+def installs(words: Sequence[str]) -> bool:
+    """Whether a line runs or installs notewell, from the index or with its model from a checkout."""
+    rest = next((words[len(head) :] for head in _INSTALLERS if list(words[: len(head)]) == head), None)
+    if rest is None:
+        return False
+    names = {re.sub(r"\[[a-z]+\]$", "", word) for word in rest}
+    return bool(names & {"notewell", "."}) or words[0] == "docker"
+
+
 def test_commands_of_other_programs_exist() -> None:
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     for command in COMMANDS:
         if command.words[0] == "make":
             assert command.words[1] in targets
-        elif command.words[0] not in ("recollect", "curl"):
-            assert command.words == ["pip", "install", "."]
+        elif command.words[0] not in ("notewell", "curl"):
+            assert installs(command.words), command.line
     assert {"demo", "test"} <= {c.words[1] for c in COMMANDS if c.words[0] == "make"}
     for text in (EVERYTHING, AGENTS):
         assert set(re.findall(r"`make ([a-z]+)", text)) <= set(targets)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    assert set(re.findall(r"recollect\[(\w+)\]", EVERYTHING)) == set(extras)
+    assert set(re.findall(r"notewell\[(\w+)\]", EVERYTHING)) == set(extras)
 
 
 @pytest.mark.parametrize("code", blocks("python"))
@@ -297,7 +310,7 @@ def test_python_runs(code: str, hashed: Path, tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize("text", blocks("json"))
 def test_entries_for_agents_run(text: str, hashed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in _commands_in(json.loads(text)):
-        assert command[0] == "recollect"
+        assert command[0] == "notewell"
         parsed(command[1:])
         if command[1] not in _STAYS:
             assert run(command[1:]) == 0
@@ -318,14 +331,12 @@ def _commands_in(value: Any) -> Iterator[list[str]]:
 @pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
 @pytest.mark.parametrize("code", blocks("sh"))
 def test_shell_runs(code: str, hashed: Path, tmp_path: Path) -> None:
-    program = tmp_path / "recollect"
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(_RECOLLECT)} "$@"\n', encoding="utf-8")
+    program = tmp_path / "notewell"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(_NOTEWELL)} "$@"\n', encoding="utf-8")
     program.chmod(0o700)
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-    for given in (code, code.replace(" --since 30d", "")):
-        done = subprocess.run(
-            ["sh", "-c", given], check=True, capture_output=True, text=True, env=environment(PATH=path)
-        )
+    env = environment(PATH=path, NOTEWELL_HOOK_DEADLINE_S="60")
+    done = subprocess.run(["sh", "-c", code], check=True, capture_output=True, text=True, env=env)
     assert "<memory-" in done.stdout
 
 
@@ -350,7 +361,7 @@ def test_settings_are_taken(
 
 
 def test_every_field_of_an_answer_is_named(hashed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    section = README.partition("## What is in an answer")[2].partition("\n## ")[0]
+    section = PAGES["docs/commands.md"].partition("## What is in an answer")[2].partition("\n## ")[0]
     head, _, table = section.partition("| field |")
     for more in ((), ("--format", "context")):
         run(["search", "refresh tokens", "--json", "--explain", *more])
@@ -362,8 +373,8 @@ def test_every_field_of_an_answer_is_named(hashed: Path, capsys: pytest.CaptureF
 
 def test_every_command_and_profile_is_named() -> None:
     for name in cli.commands:
-        assert re.search(rf"recollect {name}\b", EVERYTHING), name
-    table = README.partition("| profile |")[2].partition("\n\n")[0]
+        assert re.search(rf"notewell {name}\b", EVERYTHING), name
+    table = PAGES["docs/ranking.md"].partition("| profile |")[2].partition("\n\n")[0]
     assert set(re.findall(r"`([^`]+)`", "".join(row.split("|")[1] for row in table.splitlines()[2:]))) == set(PROFILES)
     shown = next(c for c in OURS if "openclaw," in c.line).words[-1].split(",")
     assert set(shown) == set(PROFILES) - {"lexical", "vector"}
@@ -373,7 +384,7 @@ def test_every_tool_route_and_agent_is_named() -> None:
     page = PAGES["docs/serving.md"]
     table = page.partition("| tool |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == [f"memory_{c.name}" for c in CALLS.values() if c.tool]
-    assert set(re.findall(r"/api/([a-z]+)", page)) - {"events"} == set(CALLS)
+    assert set(re.findall(r"/api/([a-z]+)", page)) - {"events"} == {*CALLS, *PAGE_CALLS}
     listed = page.partition("It knows")[2].partition(", keeps")[0]
     assert re.findall(r"`([\w-]+)`", listed) == list(KNOWN_AGENTS)
 
@@ -381,7 +392,7 @@ def test_every_tool_route_and_agent_is_named() -> None:
 @pytest.mark.parametrize("name", sorted(cli.commands))
 def test_every_help_has_examples_that_parse(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([name, "--help"]) == 0
-    lines = re.findall(rf"^  (?:\w+=\S+ )?recollect ({name}\b.*)$", capsys.readouterr().out, re.MULTILINE)
+    lines = re.findall(rf"^  (?:\w+=\S+ )?notewell ({name}\b.*)$", capsys.readouterr().out, re.MULTILINE)
     assert lines
     for line in lines:
         try:
@@ -392,7 +403,7 @@ def test_every_help_has_examples_that_parse(name: str, capsys: pytest.CaptureFix
 
 
 def test_every_command_has_a_topic() -> None:
-    from recollect.surfaces.topics import TOPICS
+    from notewell.surfaces.cli.commands import TOPICS
 
     listed = [name for names in TOPICS.values() for name in names]
     assert sorted(listed) == sorted(cli.commands)
@@ -402,20 +413,29 @@ def test_the_table_of_settings_is_complete() -> None:
     wanted = []
     for key, value, _, doc in Settings().items():
         shown = json.dumps(list(value) if isinstance(value, tuple) else value)
-        own = "yes" if _known()[key].metadata["private"] else ""
+        own = "yes" if FIELDS[key].metadata["private"] else ""
         wanted.append(f"| `{key}` | `{shown}` | {doc} | {own} |")
     assert [row for row in PAGES["docs/settings.md"].splitlines() if row.startswith("| `")] == wanted
-    named = set(re.findall(r"`((?:index|chunk|embed|search|multimodal|sessions|redact|watch)\.\w+)", EVERYTHING))
+    named = set(re.findall(r"`((?:index|chunk|embed|search|multimodal|sessions|redact|watch|hook)\.\w+)", EVERYTHING))
     assert {n for n in named if not n.endswith((".py", ".md"))} <= {key for key, *_ in Settings().items()}
 
 
 def test_every_dependency_has_its_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    table = README.partition("## What it depends on")[2].partition("\n## ")[0]
+    table = PAGES["docs/install.md"].partition("## What it depends on")[2].partition("<!-- end -->")[0]
     rows = [row.split("|") for row in table.splitlines() if row.startswith("| ")][2:]
     names = {re.match(r"[\w-]+", d).group() for d in project["dependencies"]}  # type: ignore[union-attr]
     assert {re.split("==", row[1].strip())[0] for row in rows} == names
     assert all(row[2].strip() for row in rows)
+
+
+def test_every_symptom_is_a_message_of_ours() -> None:
+    source = "".join(p.read_text(encoding="utf-8") for p in sorted((ROOT / "src").rglob("*.py")))
+    told = re.findall(r"^\| `([^`]+)` \|", PAGES["docs/troubleshooting.md"], re.MULTILINE)
+    assert len(told) > 8
+    for message in told:
+        known = message.replace("notewell_model", "{package}").removesuffix(" …").removesuffix("…").strip()
+        assert known in source, message
 
 
 def test_links_lead_somewhere() -> None:
@@ -431,10 +451,13 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_every_page_is_linked_and_shipped() -> None:
+    index = PAGES["docs/README.md"]
     for page in PAGES:
-        assert page == "README.md" or f"]({page})" in README, page
+        name = page.removeprefix("docs/")
+        assert name == "README.md" or f"]({name})" in index, page
+    assert "](docs/README.md)" in README
     build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
-    assert "docs" in build["targets"]["sdist"]["include"]
+    assert "/docs" in build["targets"]["sdist"]["include"]
     assert (ROOT / "docs/page.png").stat().st_size < 200_000
 
 
@@ -450,7 +473,7 @@ def test_the_number_is_the_measured_one() -> None:
         r"mean nDCG@10 of (\S+); .*?averages (\S+), the pipelines it replaces (.*?)\.\s", README, re.DOTALL
     )
     assert said is not None
-    assert len(sets) == 12
+    assert len(sets) == 16
     assert float(said[1]) == pytest.approx(means["default"], abs=0.0055)
     assert float(said[2]) == pytest.approx(sum(legs) / len(legs), abs=0.0055)
     others = [value for name, value in means.items() if name not in ("default", "lexical", "vector")]
@@ -459,7 +482,7 @@ def test_the_number_is_the_measured_one() -> None:
 
 
 def test_the_pages_are_short_and_plain() -> None:
-    assert len(README.splitlines()) < 230
+    assert len(README.splitlines()) <= 120
     for page, text in PAGES.items():
         assert len(text.splitlines()) < 260, page
         assert max(map(ord, text)) < 0x2600, page
@@ -468,7 +491,7 @@ def test_the_pages_are_short_and_plain() -> None:
 def test_agents_is_a_map_of_what_is_there() -> None:
     assert len(AGENTS.splitlines()) < 60
     named = {n for n in re.findall(r"`([\w./-]+)`", AGENTS) if "/" in n or n.endswith((".py", ".md"))}
-    rooms = (ROOT, ROOT / "src/recollect")
+    rooms = (ROOT, ROOT / "src/notewell")
     # Inside a room's own line a file may be named alone.
     missing = {n for n in named if not any((r / n).exists() for r in (*rooms, *(rooms[1].iterdir())))}
     assert not missing

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from recollect.errors import SettingsError
-from recollect.memory import Memory
-from recollect.surfaces.commands import run
+from notewell.errors import SettingsError
+from notewell.memory import Memory
+from notewell.surfaces.cli.commands import run
+from notewell.text.redact import Redactor
 from tests.conftest import CountingEmbedder, Write
 
 TOKEN = "ghp_" + "aB3xY9" * 6
@@ -28,7 +31,7 @@ def memory(root: Path, write: Write, embedder: CountingEmbedder) -> Iterator[Mem
 
 def indexed(root: Path) -> bytes:
     """Every byte of the index, its WAL included."""
-    return b"".join(p.read_bytes() for p in (root / ".recollect").iterdir() if p.is_file())
+    return b"".join(p.read_bytes() for p in (root / ".notewell").iterdir() if p.is_file())
 
 
 def test_no_byte_of_a_secret_is_kept_or_embedded(root: Path, memory: Memory, embedder: CountingEmbedder) -> None:
@@ -73,15 +76,15 @@ def test_it_is_off_only_when_the_user_says_so(root: Path, write: Write, embedder
     write("memory/a.md", NOTE)
     with Memory.open(root, embedder=embedder, redact__enabled=False) as memory:
         assert memory.sync().redacted == {}
-        assert any(TOKEN in c.text for c in memory.store.chunks_of("memory/a.md"))
+        assert any(TOKEN in c.text for c in memory.store.documents.chunks_of("memory/a.md"))
         assert TOKEN in memory.get("memory/a.md").text
     with Memory.open(root, embedder=embedder) as memory:
         memory.sync()
-        assert not any(TOKEN in c.text for c in memory.store.chunks_of("memory/a.md"))
+        assert not any(TOKEN in c.text for c in memory.store.documents.chunks_of("memory/a.md"))
 
 
 def test_a_bad_pattern_is_said_when_the_memory_is_opened(root: Path) -> None:
-    with pytest.raises(SettingsError, match="no regular expression"):
+    with pytest.raises(SettingsError, match="not a regular expression"):
         Memory.open(root, redact__patterns=["("])
 
 
@@ -91,13 +94,13 @@ def test_the_command_line_counts_and_shows(
     write("memory/deploy.md", NOTE)
     write("chats/s.jsonl", SAID)
     monkeypatch.chdir(root)
-    monkeypatch.setenv("RECOLLECT_EMBED_MODEL", "hashed")
-    monkeypatch.setenv("RECOLLECT_SOURCES", "memory,sessions")
-    monkeypatch.setenv("RECOLLECT_SESSIONS_PATHS", str(root / "chats"))
+    monkeypatch.setenv("NOTEWELL_EMBED_MODEL", "hashed")
+    monkeypatch.setenv("NOTEWELL_SOURCES", "memory,sessions")
+    monkeypatch.setenv("NOTEWELL_SESSIONS_PATHS", str(root / "chats"))
     assert run(["index"]) == 0
     assert "  redacted 2 github-token, 2 private\n" in capsys.readouterr().out
     assert run(["status"]) == 0
-    assert "sources    memory: 1 files, 1 passages; sessions: 1 files, 1 passages\n" in capsys.readouterr().out
+    assert "sources    memory: 1 file, 1 passage; sessions: 1 file, 1 passage\n" in capsys.readouterr().out
     assert run(["status", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["sources"] == [
         {"name": "memory", "documents": 1, "chunks": 1},
@@ -110,3 +113,45 @@ def test_the_command_line_counts_and_shows(
     assert run(["search", "today", "--source", "sessions", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["results"]
     assert [(r["citation"], r["origin"], r["source"]) for r in found] == [("chats/s.jsonl#L1", "owner", "sessions")]
+
+
+CATASTROPHIC = "(a+)+$"
+
+
+def test_patterns_of_a_workspace_file_are_not_used_without_a_linear_engine(
+    root: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "re2", None)
+    write("notewell.toml", f"[redact]\npatterns = ['{CATASTROPHIC}', 'hush']")
+    write("memory/a.md", "hush " + "a" * 40 + "!")
+    with Memory.open(root, embed__model="none") as memory:
+        found = memory.search("hush")
+        assert "hush" in found.hits[0].chunk.text
+    (notice,) = [n for n in found.notices if n.code == "redaction_not_used"]
+    assert "2 of redact.patterns in the workspace's notewell.toml are not used" in notice.message
+    assert "notewell[re2]" in notice.hint
+    assert "your own settings file" in notice.hint
+    monkeypatch.setenv("NOTEWELL_REDACT_PATTERNS", "hush")
+    with Memory.open(root, embed__model="none") as memory:
+        assert "[redacted:pattern]" in memory.search("a" * 40).hits[0].chunk.text, "the user's own are used"
+
+
+def test_patterns_of_a_workspace_file_run_in_linear_time(root: Path, write: Write) -> None:
+    pytest.importorskip("re2")
+    odd = "'(?=x)y', '(', 'a*', '(a{1,1000}){1,1000}'"
+    write("notewell.toml", f"[redact]\npatterns = ['{CATASTROPHIC}', 'hush-\\d+', {odd}]")
+    write("memory/a.md", "The word is hush-42, é.\n\n" + ("a" * 4000 + "!\n") * 100)
+    begun = time.perf_counter()
+    with Memory.open(root, embed__model="none") as memory:
+        found = memory.search("word")
+    assert time.perf_counter() - begun < 5.0
+    assert "The word is [redacted:pattern], é." in found.hits[0].chunk.text
+    (notice,) = [n for n in found.notices if n.code == "redaction_not_used"]
+    assert "4 of redact.patterns" in notice.message
+
+
+def test_an_engine_that_comes_or_goes_makes_the_index_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("re2")
+    used = Redactor((), ("hush",)).signature
+    monkeypatch.setitem(sys.modules, "re2", None)
+    assert Redactor((), ("hush",)).signature == Redactor().signature != used

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import UsageError
-from recollect.memory import Memory
-from recollect.surfaces.commands import run
+from notewell.errors import UsageError
+from notewell.memory import Memory
+from notewell.surfaces.cli.commands import run
 from tests.conftest import CountingEmbedder, Write
 from tests.test_redaction import TOKEN, indexed
 
@@ -34,7 +34,7 @@ def memory(root: Path, write: Write, embedder: CountingEmbedder) -> Iterator[Mem
 @pytest.mark.parametrize("selector", ["memory/deploy.md:5", "query", "chats/s.jsonl:1", "chats/s.jsonl"])
 def test_a_passage_with_a_secret_is_forgotten_everywhere(memory: Memory, root: Path, selector: str) -> None:
     how = {"query": "blue harbour"} if selector == "query" else {"reference": selector}
-    receipt = memory.forget(**how, yes=True, now=NOW)  # type: ignore[arg-type]
+    receipt = memory.forget(**how, yes=True, everywhere=True, now=NOW)  # type: ignore[arg-type]
     assert receipt.proved, receipt
     for part in (b"harbour is", b"blue", TOKEN.encode()):
         assert part not in indexed(root)
@@ -89,7 +89,7 @@ def test_another_secret_is_another_memory(memory: Memory) -> None:
 
 
 def test_what_was_forgotten_with_its_secret_is_not_remembered_by_accident(memory: Memory) -> None:
-    receipt = memory.forget("memory/deploy.md:5", yes=True, from_files=True, now=NOW)
+    receipt = memory.forget("memory/deploy.md:5", yes=True, everywhere=True, from_files=True, now=NOW)
     with pytest.raises(UsageError, match=receipt.id):
         memory.remember(LINE, now=NOW)
     done = memory.remember(LINE, force=True, now=NOW)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
 import socket
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
 
-from recollect import Memory
-from recollect.errors import StoreError
-from recollect.store.pages import checking_vfs
-from recollect.sync.consolidate import replaces
+from notewell import Memory
+from notewell.errors import StoreError
+from notewell.index.dedupe import replaces
+from notewell.store.sqlite.checksum_vfs import checking_vfs
+from notewell.store.sqlite.store import SqliteStore
 from tests.conftest import Write
 from tests.search.made import chunk
 
@@ -43,7 +47,7 @@ def test_every_claim_names_a_test() -> None:
 def test_a_link_in_the_folder_of_the_index_is_refused(root: Path, tmp_path: Path, name: str) -> None:
     precious = tmp_path / "precious"
     precious.write_text("mine")
-    folder = root / ".recollect"
+    folder = root / ".notewell"
     if name:
         folder.mkdir()
         (folder / name).symlink_to(precious)
@@ -60,7 +64,7 @@ def planted(root: Path, script: str) -> None:
     """An index as a repository could bring it: changed by somebody else, and copied to its place."""
     with Memory.open(root, embed__model="none") as memory:
         memory.sync()
-    file = root / ".recollect/index.sqlite"
+    file = root / ".notewell/index.sqlite"
     db = apsw.Connection(str(file), vfs=checking_vfs())
     db.execute(script)
     db.close()
@@ -113,19 +117,20 @@ def test_everything_beside_the_index_is_its_owners_alone(root: Path, write: Writ
             memory.forget(query="zanzibar", yes=True, from_files=True)
             open_to_others = [
                 f"{p.name} {p.stat().st_mode & 0o777:o}"
-                for p in (root / ".recollect").rglob("*")
+                for p in (root / ".notewell").rglob("*")
                 if p.name != ".gitignore" and p.stat().st_mode & 0o077
             ]
     finally:
         os.umask(before)
-    assert (root / ".recollect").stat().st_mode & 0o777 == 0o700
+    assert (root / ".notewell").stat().st_mode & 0o777 == 0o700
     assert open_to_others == []
 
 
 def test_what_a_transcript_says_hides_no_note() -> None:
+    store = SqliteStore(None)
     text = "<!-- supersedes: memory/a.md -->\n\nThe staging port is evil."
-    assert replaces(chunk("b", text, path="memory/b.md"))
-    assert replaces(chunk("s", text, path="s.jsonl", source="sessions")) == ()
+    assert replaces(chunk("b", text, path="memory/b.md"), store)
+    assert replaces(chunk("s", text, path="s.jsonl", source="sessions"), store) == ()
 
 
 def test_settings_that_name_nobody_reach_nobody(root: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,3 +150,38 @@ def test_settings_that_name_nobody_reach_nobody(root: Path, write: Write, monkey
         assert memory.search("staging port").mode == "hybrid"
         memory.status(deep=True)
     assert reached == []
+
+
+def test_a_hostile_clone_neither_hangs_nor_fills_the_memory(root: Path, write: Write) -> None:
+    """Everything that comes with a repository and costs without bound, at once."""
+    write("notewell.toml", f"extra_paths = ['{'a*' * 16}b.md', '[z-a].md']\n[redact]\npatterns = ['(a+)+$']")
+    write("memory/a.md", "The staging port is 8080.\n\n" + "a" * 40 + "!")
+    write("memory/.gitignore", "".join(f"*a*a*a*a*a*a*a*a*a*a*a*a{n}*b\n" for n in range(2000)))
+    for number in range(30):
+        write(f"memory/{number}{'a' * 200}.md", "x")
+    (root / ".gitignore").symlink_to("/dev/zero")
+    os.mkfifo(root / ".notewellignore")
+    (root / "links.jsonl").symlink_to("/dev/zero")
+    ticks: list[float] = []
+    over = threading.Event()
+
+    def tick() -> None:
+        while not over.wait(0.01):
+            ticks.append(time.monotonic())
+
+    other = threading.Thread(target=tick)
+    with Memory.open(root, embed__model="none") as memory:
+        other.start()
+        begun, cpu_s = time.monotonic(), time.process_time()
+        found = memory.search("staging port")
+        cpu_s = time.process_time() - cpu_s
+        packed = memory.context("staging port")
+        over.set()
+        other.join()
+    assert "8080" in found.hits[0].chunk.text
+    assert cpu_s < 5.0
+    moments = [begun, *ticks, time.monotonic()]
+    assert max(b - a for a, b in itertools.pairwise(moments)) < 3.0, "other threads, such as those of a server, go on"
+    assert {"pattern_skipped"} <= {n.code for n in found.notices}
+    assert packed.found is not None
+    assert {"links_unread"} <= {n.code for n in packed.found.notices}

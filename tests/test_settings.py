@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import SettingsError
-from recollect.settings import (
-    SAFE_MODELS,
+from notewell.errors import SettingsError
+from notewell.model_names import SAFE_MODELS
+from notewell.settings import (
     EmbedSettings,
     Settings,
     cache_folder,
@@ -17,8 +17,8 @@ from recollect.settings import (
     load,
     owner_of_address,
     user_file,
-    without_password,
 )
+from notewell.settings_checks import without_password
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def user(env: dict[str, str], text: str) -> Path:
 
 
 def own(root: Path, text: str) -> Path:
-    file = root / "recollect.toml"
+    file = root / "notewell.toml"
     file.write_text(text)
     return file
 
@@ -56,32 +56,32 @@ def test_each_layer_wins_over_those_before_it_and_its_name_is_kept(root: Path, e
     assert origin(load(root, env=env), key) == (7, str(by_user))
     by_workspace = own(root, "[search]\nlimit = 8")
     assert origin(load(root, env=env), key) == (8, str(by_workspace))
-    env["RECOLLECT_SEARCH_LIMIT"] = "9"
-    assert origin(load(root, env=env), key) == (9, "RECOLLECT_SEARCH_LIMIT")
+    env["NOTEWELL_SEARCH_LIMIT"] = "9"
+    assert origin(load(root, env=env), key) == (9, "NOTEWELL_SEARCH_LIMIT")
     assert origin(load(root, env=env, flags={key: 10}), key) == (10, "flag")
 
 
 def test_layers_mix_key_by_key(root: Path, env: dict[str, str]) -> None:
     user(env, '[search]\nlimit = 7\nprofile = "rrf"')
     own(root, "max_file_bytes = 1000\n[search]\nlimit = 8")
-    settings = load(root, env={**env, "RECOLLECT_EMBED_MODEL": "none"})
+    settings = load(root, env={**env, "NOTEWELL_EMBED_MODEL": "none"})
     assert (settings.search.limit, settings.search.profile, settings.max_file_bytes) == (8, "rrf", 1000)
     assert settings.embed.model == "none"
 
 
 def test_every_setting_has_its_variable_and_says_what_it_is_for() -> None:
     names = {key: env_name(key) for key, *_ in Settings().items()}
-    assert names["embed.model"] == "RECOLLECT_EMBED_MODEL"
-    assert names["extra_paths"] == "RECOLLECT_EXTRA_PATHS"
+    assert names["embed.model"] == "NOTEWELL_EMBED_MODEL"
+    assert names["extra_paths"] == "NOTEWELL_EXTRA_PATHS"
     assert len(set(names.values())) == len(names)
     assert all(doc for *_, doc in Settings().items())
 
 
 def test_variables_are_read_as_the_type_of_their_setting(root: Path, env: dict[str, str]) -> None:
     env |= {
-        "RECOLLECT_EXTRA_PATHS": "docs:/etc/notes: ",
-        "RECOLLECT_EMBED_BUDGET_S": "0.5",
-        "RECOLLECT_SOURCES": "memory",
+        "NOTEWELL_EXTRA_PATHS": "docs:/etc/notes: ",
+        "NOTEWELL_EMBED_BUDGET_S": "0.5",
+        "NOTEWELL_SOURCES": "memory",
     }
     settings = load(root, env=env)
     assert settings.extra_paths == ("docs", "/etc/notes")
@@ -90,7 +90,7 @@ def test_variables_are_read_as_the_type_of_their_setting(root: Path, env: dict[s
 
 
 def test_stages_of_a_variable_stand_between_semicolons(root: Path, env: dict[str, str]) -> None:
-    env["RECOLLECT_SEARCH_STAGES"] = "decay(half_life_days=90, floor=0.5); mmr ;"
+    env["NOTEWELL_SEARCH_STAGES"] = "decay(half_life_days=90, floor=0.5); mmr ;"
     assert load(root, env=env).search.stages == ("decay(half_life_days=90, floor=0.5)", "mmr")
 
 
@@ -99,7 +99,14 @@ def test_a_workspace_file_may_not_choose_who_reads_the_notes(root: Path, env: di
     own(root, f'[search]\n{key} = "http"')
     with pytest.raises(SettingsError, match=rf"may not set search\.{key}") as caught:
         load(root, env=env)
-    assert f"RECOLLECT_SEARCH_{key.upper()}" in caught.value.hint
+    assert f"NOTEWELL_SEARCH_{key.upper()}" in caught.value.hint
+
+
+@pytest.mark.parametrize("key", [key for key, *_ in Settings().items() if key.startswith("hook.")])
+def test_a_workspace_file_may_not_change_the_hooks(root: Path, env: dict[str, str], key: str) -> None:
+    own(root, f"{key} = 1")
+    with pytest.raises(SettingsError, match=rf"may not set {key}"):
+        load(root, env=env)
 
 
 def test_no_setting_holds_the_key_of_a_reranker(root: Path, env: dict[str, str]) -> None:
@@ -113,8 +120,8 @@ def test_a_workspace_file_may_not_say_where_the_index_is(root: Path, env: dict[s
     own(root, '[index]\npath = "/data/elsewhere.sqlite"')
     with pytest.raises(SettingsError, match=r"may not set index\.path") as caught:
         load(root, env=env)
-    assert "RECOLLECT_INDEX_PATH" in caught.value.hint
-    (root / "recollect.toml").unlink()
+    assert "NOTEWELL_INDEX_PATH" in caught.value.hint
+    (root / "notewell.toml").unlink()
     user(env, '[index]\npath = "/data/elsewhere.sqlite"')
     assert load(root, env=env).index.path == "/data/elsewhere.sqlite"
 
@@ -134,7 +141,7 @@ def test_a_workspace_file_may_not_read_conversations_nor_let_secrets_in(
     own(root, text)
     with pytest.raises(SettingsError, match=rf"may not set {key}"):
         load(root, env=env)
-    (root / "recollect.toml").unlink()
+    (root / "notewell.toml").unlink()
     user(env, text)
     assert load(root, env=env).origins
 
@@ -142,8 +149,19 @@ def test_a_workspace_file_may_not_read_conversations_nor_let_secrets_in(
 def test_every_place_adds_its_patterns_and_takes_none_away(root: Path, env: dict[str, str]) -> None:
     user(env, "[redact]\npatterns = ['ACME-[0-9]{6}', 'x,y']")
     own(root, "[redact]\npatterns = ['hush', 'x,y']")
-    settings = load(root, env=env | {"RECOLLECT_REDACT_PATTERNS": "a{1,2}\nb"}, flags={"redact.patterns": ["flag"]})
-    assert settings.redact.patterns == ("ACME-[0-9]{6}", "x,y", "hush", "a{1,2}", "b", "flag")
+    settings = load(root, env=env | {"NOTEWELL_REDACT_PATTERNS": "a{1,2}\nb"}, flags={"redact.patterns": ["flag"]})
+    assert settings.redact.patterns == ("ACME-[0-9]{6}", "x,y", "a{1,2}", "b", "flag")
+    assert settings.workspace_patterns == ("hush", "x,y"), "they may be somebody else's, and run under a bound"
+    shown = {key: value for key, value, _, _ in settings.items()}
+    assert shown["redact.patterns"] == ("ACME-[0-9]{6}", "x,y", "a{1,2}", "b", "flag", "hush")
+
+
+def test_the_patterns_of_a_workspace_file_are_shown_with_their_origin(root: Path, env: dict[str, str]) -> None:
+    own(root, "[redact]\npatterns = ['hush']")
+    assert load(root, env=env).origins["redact.patterns"] == str(root / "notewell.toml")
+    own(root, "[redact]\npatterns = 3")
+    with pytest.raises(SettingsError, match="must be a list of texts"):
+        load(root, env=env)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +208,7 @@ def test_a_value_of_the_wrong_type_is_refused_with_the_right_one(
         ("[search]\nlimt = 3", "did you mean search.limit?"),
         ("[serch]\nlimit = 3", "did you mean search.limit?"),
         ("[embed]\nmodle = 'x'", "did you mean embed.model?"),
-        ("colour = 'red'", "recollect config lists all settings"),
+        ("colour = 'red'", "notewell config lists all settings"),
     ],
 )
 def test_an_unknown_key_is_refused_with_the_nearest_one(root: Path, env: dict[str, str], text: str, hint: str) -> None:
@@ -207,8 +225,8 @@ def test_an_unknown_flag_is_refused_too(root: Path, env: dict[str, str]) -> None
 
 @pytest.mark.parametrize("data", [b"[search", b"\xff\xfe", b"limit = = 3"])
 def test_a_file_that_is_no_toml_is_named(root: Path, env: dict[str, str], data: bytes) -> None:
-    (root / "recollect.toml").write_bytes(data)
-    with pytest.raises(SettingsError, match=r"recollect\.toml is not valid TOML"):
+    (root / "notewell.toml").write_bytes(data)
+    with pytest.raises(SettingsError, match=r"notewell\.toml is not valid TOML"):
         load(root, env=env)
 
 
@@ -245,11 +263,11 @@ def test_values_that_make_no_sense_are_refused(
 def test_folders_follow_the_xdg_variables(tmp_path: Path) -> None:
     env = {"XDG_DATA_HOME": "/d", "XDG_CACHE_HOME": "/c", "XDG_CONFIG_HOME": "/s"}
     assert [str(f) for f in (data_folder(env), cache_folder(env), user_file(env))] == [
-        "/d/recollect",
-        "/c/recollect",
-        "/s/recollect/config.toml",
+        "/d/notewell",
+        "/c/notewell",
+        "/s/notewell/config.toml",
     ]
-    assert data_folder({}) == Path("~/.local/share/recollect").expanduser()
+    assert data_folder({}) == Path("~/.local/share/notewell").expanduser()
 
 
 @pytest.mark.parametrize("value", ["/models/x", "./model", "~/model", "x.gguf", "fastembed/BAAI/bge-m3", "openai"])
@@ -257,8 +275,8 @@ def test_a_workspace_file_may_not_bring_a_model(root: Path, env: dict[str, str],
     own(root, f'embed.model = "{value}"')
     with pytest.raises(SettingsError, match=r"may not set embed\.model.*come from somebody else") as caught:
         load(root, env=env)
-    assert "RECOLLECT_EMBED_MODEL" in caught.value.hint
-    assert load(root.parent, env={**env, "RECOLLECT_EMBED_MODEL": value}).embed.model == value
+    assert "NOTEWELL_EMBED_MODEL" in caught.value.hint
+    assert load(root.parent, env={**env, "NOTEWELL_EMBED_MODEL": value}).embed.model == value
 
 
 @pytest.mark.parametrize("value", SAFE_MODELS)
@@ -277,7 +295,7 @@ def test_a_workspace_file_may_take_trust_away_but_not_give_it(root: Path, env: d
     own(root, "")
     assert load(root, env=env).extra_origin == "agent"
     with pytest.raises(SettingsError, match="extra_origin is 'me'"):
-        load(root, env=env | {"RECOLLECT_EXTRA_ORIGIN": "me"})
+        load(root, env=env | {"NOTEWELL_EXTRA_ORIGIN": "me"})
 
 
 @pytest.mark.parametrize("key", ["model", "chain"])
@@ -290,7 +308,7 @@ def test_a_workspace_file_may_not_name_a_model_that_sends_or_reads_elsewhere(
     own(root, f'[embed]\n{key} = "{name}"' if key == "model" else f'[embed]\n{key} = ["local", "x{name}"]')
     with pytest.raises(SettingsError, match=rf"may not set embed\.{key} to .*come from somebody else") as caught:
         load(root, env=env)
-    assert f"RECOLLECT_EMBED_{key.upper()}" in caught.value.hint
+    assert f"NOTEWELL_EMBED_{key.upper()}" in caught.value.hint
 
 
 def test_a_workspace_file_may_name_models_that_come_with_the_installation(root: Path, env: dict[str, str]) -> None:
@@ -299,7 +317,7 @@ def test_a_workspace_file_may_name_models_that_come_with_the_installation(root: 
 
 
 def test_the_chain_of_a_variable_stands_between_commas(root: Path, env: dict[str, str]) -> None:
-    env["RECOLLECT_EMBED_CHAIN"] = "local, openai,gemini"
+    env["NOTEWELL_EMBED_CHAIN"] = "local, openai,gemini"
     assert load(root, env=env).embed.chain == ("local", "openai", "gemini")
 
 
@@ -335,8 +353,8 @@ def test_a_workspace_file_may_not_choose_a_model_that_sends_notes_elsewhere(
         SettingsError, match=r"may not set embed\.model to .* would send your notes elsewhere"
     ) as caught:
         load(root, env=env)
-    assert "RECOLLECT_EMBED_MODEL" in caught.value.hint
-    (root / "recollect.toml").unlink()
+    assert "NOTEWELL_EMBED_MODEL" in caught.value.hint
+    (root / "notewell.toml").unlink()
     user(env, f'[embed]\nmodel = "{model}"')
     assert load(root, env=env).embed.model == model
 
@@ -368,7 +386,7 @@ def test_a_secret_of_the_wrong_kind_is_refused_without_being_shown(root: Path, e
 
 
 def test_headers_of_a_variable_stand_between_semicolons(root: Path, env: dict[str, str]) -> None:
-    env["RECOLLECT_EMBED_HEADERS"] = "Accept: a, b; X-Team: notes"
+    env["NOTEWELL_EMBED_HEADERS"] = "Accept: a, b; X-Team: notes"
     assert load(root, env=env).embed.headers == ("Accept: a, b", "X-Team: notes")
 
 
@@ -376,8 +394,8 @@ def test_headers_of_a_variable_stand_between_semicolons(root: Path, env: dict[st
     ("flags", "words"),
     [
         ({"embed.dim": -1}, "at least 1, or 0"),
-        ({"embed.timeout_s": 0}, "more than 0"),
-        ({"embed.timeout_s": float("nan")}, "more than 0"),
+        ({"embed.timeout_s": 0}, "above 0"),
+        ({"embed.timeout_s": float("nan")}, "above 0"),
         ({"embed.parallel": 0}, "from 1 to 64"),
         ({"embed.parallel": 65}, "from 1 to 64"),
         ({"embed.max_tokens_per_request": 10}, "at least 100"),
@@ -410,9 +428,9 @@ def test_address_and_key_belong_to_the_provider_of_the_model_or_to_the_only_one_
 def test_an_address_in_a_chain_of_two_providers_is_refused_and_no_secret_shown(
     tmp_path: Path, name: str, value: str
 ) -> None:
-    env = {"XDG_CONFIG_HOME": str(tmp_path), "RECOLLECT_EMBED_CHAIN": "local,openai,gemini"}
+    env = {"XDG_CONFIG_HOME": str(tmp_path), "NOTEWELL_EMBED_CHAIN": "local,openai,gemini"}
     load(tmp_path, env=env)
-    env |= {f"RECOLLECT_EMBED_{name.upper()}": value}
+    env |= {f"NOTEWELL_EMBED_{name.upper()}": value}
     with pytest.raises(SettingsError, match=rf"embed\.{name} can be for one provider only.* openai and gemini") as told:
         load(tmp_path, env=env)
     assert "SECRET" not in str(told.value) + told.value.hint
@@ -420,7 +438,7 @@ def test_an_address_in_a_chain_of_two_providers_is_refused_and_no_secret_shown(
 
 def test_another_provider_by_flag_does_not_get_the_address_and_key_of_the_one_before(tmp_path: Path) -> None:
     env = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
-    file = tmp_path / "config/recollect/config.toml"
+    file = tmp_path / "config/notewell/config.toml"
     file.parent.mkdir(parents=True)
     file.write_text(
         '[embed]\nmodel = "http/m"\nurl = "http://x/v1"\nkey = "k"\nheaders = ["A: b"]\ndim = 8\nbudget_s = 1\n'
@@ -433,7 +451,7 @@ def test_another_provider_by_flag_does_not_get_the_address_and_key_of_the_one_be
     assert "embed.url" not in other.origins
     same = load(tmp_path, env=env, flags={"embed.model": "http/other"}).embed
     assert (same.url, same.key) == ("http://x/v1", "k")
-    both = load(tmp_path, env={**env, "RECOLLECT_EMBED_MODEL": "openai", "RECOLLECT_EMBED_URL": "http://y/v1"}).embed
+    both = load(tmp_path, env={**env, "NOTEWELL_EMBED_MODEL": "openai", "NOTEWELL_EMBED_URL": "http://y/v1"}).embed
     assert (both.url, both.key) == ("http://y/v1", "")
 
 
@@ -458,13 +476,13 @@ def test_the_address_of_a_database_is_yours_alone_and_never_shown_with_its_passw
 
 def test_the_index_that_was_named_last_is_the_one(root: Path, env: dict[str, str], tmp_path: Path) -> None:
     user(env, f'[index]\nurl = "{URL}"')
-    by_env = load(root, env={**env, "RECOLLECT_INDEX_PATH": "/elsewhere/index.sqlite"})
+    by_env = load(root, env={**env, "NOTEWELL_INDEX_PATH": "/elsewhere/index.sqlite"})
     assert (by_env.index.path, by_env.index.url) == ("/elsewhere/index.sqlite", "")
-    by_flag = load(root, env={**env, "RECOLLECT_INDEX_PATH": "/elsewhere"}, flags=index_flags(URL))
+    by_flag = load(root, env={**env, "NOTEWELL_INDEX_PATH": "/elsewhere"}, flags=index_flags(URL))
     assert (by_flag.index.path, by_flag.index.url) == ("", URL)
     user(env, "")
-    assert load(root, env={**env, "RECOLLECT_INDEX_URL": URL}).index.url == URL
-    relative = load(root, env={**env, "RECOLLECT_INDEX_URL": URL}, flags=index_flags("some.sqlite")).index
+    assert load(root, env={**env, "NOTEWELL_INDEX_URL": URL}).index.url == URL
+    relative = load(root, env={**env, "NOTEWELL_INDEX_URL": URL}, flags=index_flags("some.sqlite")).index
     assert (Path(relative.path), relative.url) == (Path("some.sqlite").absolute(), "")
 
 

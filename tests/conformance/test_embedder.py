@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.embed.cached import CachedEmbedder
-from recollect.embed.fast import FastEmbedder
-from recollect.embed.hashed import HashedEmbedder
-from recollect.embed.local import PACKAGED, LocalEmbedder
-from recollect.embed.path import at_path
-from recollect.embed.registry import DEFAULT_MODEL
-from recollect.ports import Embedder, Role
-from recollect.text.words import clean
+from notewell.embed.cached import CachedEmbedder
+from notewell.embed.embedder import Embedder
+from notewell.embed.local.fastembed_models import FastEmbedder
+from notewell.embed.local.hashed import HashedEmbedder
+from notewell.embed.local.packaged import PACKAGED, LocalEmbedder
+from notewell.embed.registry import DEFAULT_MODEL, at_path
+from notewell.text.words import clean
+from notewell.types import Role
 from tests.embed import made
 
 
@@ -37,7 +37,7 @@ def kept(name: str) -> Embedder:
     if name == "gguf":
         pytest.importorskip("llama_cpp", reason="it has to be compiled, so it is no part of the development tools")
     # Not `tmp_path`: the models outlive the test that asks first.
-    folder = Path(tempfile.mkdtemp(prefix="recollect-models-"))
+    folder = Path(tempfile.mkdtemp(prefix="notewell-models-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     if name == "fastembed":
         with pytest.MonkeyPatch.context() as patch:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from recollect.embed.presets import PRESETS
-from recollect.embed.remote import RemoteEmbedder, remote_embedder
-from recollect.settings import EmbedSettings
+from notewell.embed.remote.presets import PRESETS
+from notewell.embed.remote.remote_embedder import RemoteEmbedder, remote_embedder
+from notewell.settings import EmbedSettings
 from tests.conformance.test_embedder import (  # noqa: F401 - the suite, with the embedders of this module
     test_a_question_lies_near_the_passage_with_its_words,
     test_a_row_does_not_depend_on_its_neighbours,

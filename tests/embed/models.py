@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 import numpy as np
 
-from recollect.embed.hashed import HashedEmbedder
-from recollect.errors import EmbedderError, RejectedError
-from recollect.ports import Role, Vectors
+from notewell.embed.embedder import PassageVectors
+from notewell.embed.local.hashed import HashedEmbedder
+from notewell.errors import EmbedderError, RejectedError
+from notewell.types import Role, Vectors
 
 
 class Named(HashedEmbedder):
@@ -80,3 +82,37 @@ class Mad(Named):
         if len(texts) > 2:
             rows[2] = rows[0]
         return rows
+
+
+class CallableReranker:
+    """A reranker made of a function."""
+
+    id = "callable"
+
+    def __init__(self, function: Callable[[str, Sequence[str]], Sequence[float]]) -> None:
+        self.function = function
+
+    def score(self, question: str, passages: Sequence[str], *, deadline_s: float) -> Sequence[float]:
+        return self.function(question, passages)
+
+
+class Windowed(Named):
+    """A sound model that also gives a window for every line of a text, as long as there are several."""
+
+    window_dims = 64
+
+    def __init__(self, name: str = "windowed", dim: int = 64) -> None:
+        super().__init__(name, dim)
+        self.passages = 0
+
+    def embed_passages(self, texts: Sequence[str]) -> Sequence[PassageVectors]:
+        self.passages += len(texts)
+        return [self._passage(text) for text in texts]
+
+    def _passage(self, text: str) -> PassageVectors:
+        lines = text.split("\n")
+        ends = list(accumulate(len(line) + 1 for line in lines))
+        spans = [(end - len(line) - 1, end - 1) for line, end in zip(lines, ends, strict=True) if line.strip()]
+        spans = spans if len(spans) > 1 else []
+        windows = HashedEmbedder.embed(self, [text[start:end] for start, end in spans], "document")
+        return PassageVectors(HashedEmbedder.embed(self, [text], "document")[0], windows, spans)

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from recollect.embed.hashed import HashedEmbedder
+from notewell.embed.local.hashed import HashedEmbedder
 
 KEY = "sk-test-5ecr3t/Key+42"
-Fault = Callable[["Asked", Any], None]
+Fault = Callable[["QuestionVector", Any], None]
 
 
 class BadRequestError(Exception):
@@ -132,7 +132,7 @@ class ProviderServer(ThreadingHTTPServer):
     request_queue_size = 64
 
     def __init__(self, provider: str, *, key: str = KEY, dim: int = 64, encoding: str = "") -> None:
-        super().__init__(("127.0.0.1", 0), Asked)
+        super().__init__(("127.0.0.1", 0), QuestionVector)
         self.provider = provider
         self.spec = SPECS[provider]
         self.key = key
@@ -180,7 +180,7 @@ def texts_of(provider: str, body: Any) -> list[str]:
     return list(body[SPECS[provider].texts])
 
 
-class Asked(BaseHTTPRequestHandler):
+class QuestionVector(BaseHTTPRequestHandler):
     """One connection."""
 
     server: ProviderServer
@@ -383,9 +383,9 @@ class Asked(BaseHTTPRequestHandler):
         shared = body.get("request_params", {})
         for line in lines:
             check(line, {"custom_id": text, "body": dict}, {} if voyage else {"method": one_of("POST"), "url": text})
-            whole = {**line["body"], **shared}
-            check(whole, {"input": list, "model": text}, self.server.spec.optional)
-            self._check_size(whole["input"])
+            request = {**line["body"], **shared}
+            check(request, {"input": list, "model": text}, self.server.spec.optional)
+            self._check_size(request["input"])
         if len({line["custom_id"] for line in lines}) != len(lines):
             raise BadRequestError("a custom_id stands twice")
         name = f"batch_{len(server.batches)}"
@@ -403,14 +403,14 @@ class Asked(BaseHTTPRequestHandler):
         server = self.server
         good, bad = [], []
         for line in map(json.loads, server.files[batch["input_file_id"]].splitlines()):
-            whole = {**line["body"], **batch["params"]}
-            (words,) = whole["input"]
+            request = {**line["body"], **batch["params"]}
+            (words,) = request["input"]
             if reason := server.refuses(words):
                 error = {"status_code": 400, "body": {"error": {"message": reason}}}
                 bad.append({"custom_id": line["custom_id"], "response": error, "error": None})
                 continue
-            dim = whole.get("dimensions") or whole.get("output_dimension") or server.dim
-            row = encoded(vector(words, dim), whole.get("encoding_format") or "float")
+            dim = request.get("dimensions") or request.get("output_dimension") or server.dim
+            row = encoded(vector(words, dim), request.get("encoding_format") or "float")
             body = {"object": "list", "data": [{"index": 0, "embedding": row}]}
             good.append({"custom_id": line["custom_id"], "response": {"status_code": 200, "body": body}, "error": None})
         for field_name, rows in (("output_file_id", good), ("error_file_id", bad)):
@@ -499,13 +499,13 @@ def status(code: int, body: Any = None, **headers: str) -> Fault:
     return lambda asked, _: asked.json({"error": {"message": "no"}} if body is None else body, status=code, **headers)
 
 
-def hang(asked: Asked, _body: Any) -> None:
+def hang(asked: QuestionVector, _body: Any) -> None:
     """A fault: nothing, until the test is over."""
     asked.server.released.wait(20)
     asked.close_connection = True
 
 
-def drip(asked: Asked, _body: Any) -> None:
+def drip(asked: QuestionVector, _body: Any) -> None:
     """A fault: a header line a few milliseconds, without end."""
     asked.wfile.write(b"HTTP/1.1 200 OK\r\n")
     while not asked.server.released.wait(0.005):
@@ -513,7 +513,7 @@ def drip(asked: Asked, _body: Any) -> None:
     asked.close_connection = True
 
 
-def drip_body(asked: Asked, _body: Any) -> None:
+def drip_body(asked: QuestionVector, _body: Any) -> None:
     """A fault: a byte of the answer a few milliseconds."""
     asked.raw(b"", length=100_000)
     while not asked.server.released.wait(0.005):
@@ -521,18 +521,18 @@ def drip_body(asked: Asked, _body: Any) -> None:
     asked.close_connection = True
 
 
-def cut_off(asked: Asked, _body: Any) -> None:
+def cut_off(asked: QuestionVector, _body: Any) -> None:
     """A fault: half an answer."""
     asked.raw(b'{"data": [', length=4000)
     asked.close_connection = True
 
 
-def hang_up(asked: Asked, _body: Any) -> None:
+def hang_up(asked: QuestionVector, _body: Any) -> None:
     """A fault: the connection ends without a word."""
     asked.close_connection = True
 
 
-def garbage(asked: Asked, _body: Any) -> None:
+def garbage(asked: QuestionVector, _body: Any) -> None:
     """A fault: a page instead of JSON."""
     asked.raw(b"<html>Welcome to the hotel</html>")
 
@@ -540,7 +540,7 @@ def garbage(asked: Asked, _body: Any) -> None:
 def changed(change: Callable[[list[Any]], list[Any]]) -> Fault:
     """A fault: the right answer with its rows changed."""
 
-    def fault(asked: Asked, body: Any) -> None:
+    def fault(asked: QuestionVector, body: Any) -> None:
         server = asked.server
         rows = change([vector(t, server.dim) for t in texts_of(server.provider, body)])
         if server.provider == "gemini":

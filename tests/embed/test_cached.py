@@ -9,9 +9,10 @@ import apsw
 import numpy as np
 import pytest
 
-from recollect.embed.cached import CachedEmbedder
-from recollect.embed.hashed import HashedEmbedder
-from recollect.ports import Role, Vectors
+from notewell.embed.cached import CachedEmbedder
+from notewell.embed.local.hashed import HashedEmbedder
+from notewell.types import Role, Vectors
+from tests.embed.models import Windowed
 
 
 class Counting(HashedEmbedder):
@@ -90,3 +91,18 @@ def test_the_file_holds_no_text(tmp_path: Path) -> None:
     apsw.Connection(str(path)).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     assert b"private" not in path.read_bytes()
     assert path.stat().st_size > 0
+
+
+def test_windows_are_kept_too(tmp_path: Path) -> None:
+    inner = Windowed()
+    cached = CachedEmbedder(inner, tmp_path / "cache.sqlite")
+    assert (cached.window_dims, CachedEmbedder(Counting(), tmp_path / "other.sqlite").window_dims) == (64, 0)
+    texts = ["one line", "a first line\nand a second"]
+    for _ in range(2):
+        found = cached.embed_passages(texts)
+        for one, wanted in zip(found, Windowed().embed_passages(texts), strict=True):
+            assert np.array_equal(one.whole, wanted.whole)
+            assert one.spans == wanted.spans
+            assert np.allclose(one.windows, wanted.windows, atol=5e-4)
+    assert inner.passages == 2
+    assert inner.documents == 0, "a row without windows is another entry"

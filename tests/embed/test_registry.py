@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.embed.hashed import HashedEmbedder
-from recollect.embed.local import PACKAGED, LocalEmbedder
-from recollect.embed.registry import DEFAULT_MODEL, embedder
-from recollect.errors import SettingsError
-from recollect.settings import SAFE_MODELS
+from notewell.embed.local.hashed import HashedEmbedder
+from notewell.embed.local.packaged import PACKAGED, LocalEmbedder
+from notewell.embed.registry import DEFAULT_MODEL, embedder
+from notewell.errors import SettingsError
+from notewell.model_names import SAFE_MODELS
 
 
 def test_none_is_no_embedder() -> None:

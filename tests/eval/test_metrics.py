@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import RR, R, Success, nDCG
 
-from recollect.eval.metrics import Paired, auroc, hit, ndcg, paired_bootstrap, recall, reciprocal_rank, reliability
+from notewell.eval.metrics import Paired, auroc, hit, ndcg, paired_bootstrap, recall, reciprocal_rank, reliability
 
 DOCUMENTS = [f"d{i:02}" for i in range(30)]
 rankings = st.lists(st.sampled_from(DOCUMENTS), max_size=20, unique=True)

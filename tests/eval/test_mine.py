@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from recollect.eval.mine import propose
-from recollect.eval.sets import from_rows
-from recollect.memory import Memory
-from recollect.types import Chunk
+from notewell.eval.sets import from_rows, propose
+from notewell.memory import Memory
+from notewell.types import Chunk
 from tests.conftest import Write
 
 NOTES = {
@@ -27,7 +26,7 @@ def notes(memory: Memory, write: Write) -> list[Chunk]:
     for path, text in NOTES.items():
         write(path, text)
     memory.sync()
-    return [c for path in sorted(memory.store.documents()) for c in memory.store.chunks_of(path)]
+    return [c for path in sorted(memory.store.documents.stored()) for c in memory.store.documents.chunks_of(path)]
 
 
 def test_three_kinds_of_questions_expect_lines_that_exist(memory: Memory, write: Write) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import UsageError
-from recollect.eval import report
-from recollect.eval.runner import Run, Scores
-from recollect.eval.sets import Question
+from notewell.errors import UsageError
+from notewell.eval import report
+from notewell.eval.runner import Run, Scores
+from notewell.eval.sets import Question
 
 
 def run_of(profile: str, *values: float, name: str = "tiny", silent: int = 0) -> Run:
@@ -100,7 +100,7 @@ def test_the_gate_holds_every_run_to_the_bar() -> None:
     runs = [run_of("default", 0.5, 1.0), run_of("lexical", 0.25)]
     assert report.gate(runs, None, None) == []
     assert report.gate(runs, None, 0.25) == []
-    assert report.gate(runs, None, 0.5) == ["tiny lexical: nDCG@10 0.2500 is under 0.5"]
+    assert report.gate(runs, None, 0.5) == ["tiny lexical: nDCG@10 0.2500 is below 0.5"]
     assert report.gate([run_of("default", silent=2)], None, 0.5) == [], "nothing to answer, nothing to object to"
 
 
@@ -126,7 +126,7 @@ def test_rounding_in_the_saved_file_is_no_objection(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"sets": []}', '{"sets": {"tiny": {"default": 3}}}'])
 def test_a_baseline_that_is_no_saved_evaluation_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "before.json").write_text(text)
-    with pytest.raises(UsageError, match="is no saved evaluation") as caught:
+    with pytest.raises(UsageError, match="is not a saved evaluation") as caught:
         report.gate([run_of("default", 0.5)], tmp_path / "before.json", None)
     assert caught.value.hint == "make one with --save"
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from recollect.embed.hashed import HashedEmbedder
-from recollect.eval.metrics import ndcg
-from recollect.eval.runner import Run, Scores, evaluate, relevant, score
-from recollect.eval.sets import EvalSet, Question, Span, from_rows, load
-from recollect.memory import Memory
-from recollect.search.stages import Abstain
-from recollect.settings import SearchSettings, Settings
-from recollect.types import Candidate
+from notewell.embed.local.hashed import HashedEmbedder
+from notewell.eval.metrics import ndcg
+from notewell.eval.runner import Run, Scores, evaluate, relevant, score
+from notewell.eval.sets import EvalSet, Question, Span, from_rows, load
+from notewell.memory import Memory
+from notewell.search.stages import Abstain
+from notewell.settings import SearchSettings, Settings
+from notewell.types import Candidate
 from tests.conftest import Write
 from tests.eval.made import write_set
 from tests.search.made import candidate
@@ -102,17 +102,17 @@ def test_what_is_shown_is_above_the_least_confidence_and_within_the_limit(root: 
     for least, limit, shown in ((-1.0, 6, 4), (0.6, 6, 2), (0.8, 6, 0), (0.6, 1, 1), (-1.0, 3, 3)):
         own = Settings(search=SearchSettings(limit=limit, min_score=least))
         with Memory.open(root, settings=own, embedder=HashedEmbedder()) as memory:
-            assert memory.shown(found, "default") == found[:shown]
+            assert memory.searcher.shown(found, "default") == found[:shown]
 
 
 def test_what_is_shown_follows_the_profile(memory: Memory) -> None:
     found = hits(*"abcdefgh", confidence=Abstain().least - 1e-9)
-    assert memory.shown(found, "default") == [], "even the best is very unlikely"
+    assert memory.searcher.shown(found, "default") == [], "even the best is very unlikely"
     likely = [*hits("x.md", confidence=Abstain().least), *found]
-    assert memory.shown(likely, "default") == likely[:6]
-    assert memory.shown(found, "siftcoder") == found[:5]
+    assert memory.searcher.shown(likely, "default") == likely[:6]
+    assert memory.searcher.shown(found, "siftcoder") == found[:5]
     weak = [replace(c, score=0.3) for c in found]
-    assert memory.shown([found[0], *weak], "openclaw") == found[:1], "its own threshold is 0.35 of the score"
+    assert memory.searcher.shown([found[0], *weak], "openclaw") == found[:1], "its own threshold is 0.35 of the score"
 
 
 def test_calibration_pairs_the_first_six_confidences_with_the_truth() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import UsageError
-from recollect.eval.sets import EvalSet, Question, Span, TextSource, from_rows, load
+from notewell.errors import UsageError
+from notewell.eval.sets import EvalSet, Question, Span, TextSource, from_rows, load
 from tests.eval.made import CORPUS, jsonl, write_set
 
 
@@ -78,7 +78,7 @@ def test_a_folder_that_lacks_a_file_and_a_file_of_another_kind_are_refused(tmp_p
     with pytest.raises(UsageError, match=r"has no qrels\.tsv") as caught:
         load(tmp_path / "tiny")
     assert "corpus, queries and qrels" in caught.value.hint
-    with pytest.raises(UsageError, match=r"notes\.txt is no evaluation set") as caught:
+    with pytest.raises(UsageError, match=r"notes\.txt is not an evaluation set") as caught:
         load(tmp_path / "notes.txt")
     assert ".jsonl" in caught.value.hint
 
@@ -87,7 +87,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.jsonl").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match="cannot be read") as caught:
         load(tmp_path / "mine.jsonl")
-    assert caught.value.hint == "it must be UTF-8 text"
+    assert caught.value.hint == "it must be a regular file of UTF-8 text"
 
 
 OWN = EvalSet(
@@ -135,7 +135,7 @@ def test_yaml_without_pyyaml_says_what_to_install(tmp_path: Path, monkeypatch: p
     assert caught.value.hint == "pip install pyyaml, or write JSONL"
 
 
-@pytest.mark.parametrize(("text", "message"), [("query: x", "no list of questions"), ("- [", "not valid YAML")])
+@pytest.mark.parametrize(("text", "message"), [("query: x", "not a list of questions"), ("- [", "not valid YAML")])
 def test_yaml_that_is_no_list_of_questions_is_refused(tmp_path: Path, text: str, message: str) -> None:
     pytest.importorskip("yaml")
     (tmp_path / "mine.yml").write_text(text)
@@ -149,9 +149,9 @@ def test_yaml_that_is_no_list_of_questions_is_refused(tmp_path: Path, text: str,
         ({"question": "x"}, "mine entry 2 has no query"),
         ({"query": 3}, "mine entry 2 has no query"),
         ("x", "mine entry 2 has no query"),
-        ({"query": "x", "expect": "a.md#intro"}, "mine entry 2: 'a.md#intro' is no path"),
-        ({"query": "x", "expect": 7}, "mine entry 2: 7 is no path"),
-        ({"query": "x", "expect": ["a.md", None]}, "mine entry 2: None is no path"),
+        ({"query": "x", "expect": "a.md#intro"}, "mine entry 2: 'a.md#intro' is not a path"),
+        ({"query": "x", "expect": 7}, "mine entry 2: 7 is not a path"),
+        ({"query": "x", "expect": ["a.md", None]}, "mine entry 2: None is not a path"),
         ({"query": "x", "date": "May"}, "mine entry 2: Invalid isoformat"),
     ],
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 import apsw
 
-from recollect.store.pages import checking_vfs
+from notewell.store.sqlite.checksum_vfs import checking_vfs
 
 VFS = "broken-disk"
 
@@ -140,14 +140,14 @@ class BrokenOs:
         FATE.step_os("fsync")
         os.fsync(handle)
 
-    def replace(self, old: str, new: str) -> None:
+    def replace(self, old: str, new: str, **folders: Any) -> None:
         FATE.step_os("rename")
-        os.replace(old, new)
+        os.replace(old, new, **folders)
 
-    def unlink(self, path: str) -> None:
+    def unlink(self, path: str, **folder: Any) -> None:
         if not FATE.for_good:  # a disk that is full, or fails writes, lets files go
             FATE.step_os("unlink")
-        os.unlink(path)
+        os.unlink(path, **folder)
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
         FATE.step_os("mkdir")

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from recollect import Memory
-from recollect.errors import RecollectError
-from recollect.store.pages import checking_vfs
+from notewell import Memory
+from notewell.errors import NotewellError
+from notewell.store.sqlite.checksum_vfs import checking_vfs
 from tests.faults.early import seal_early
 from tests.faults.lives import Say, asked, faults, forked, lines, make_notes
 
@@ -37,7 +37,7 @@ def beacon(root: Path, number: int) -> None:
 
 def reader(root: Path, until: float, seed: int) -> Callable[[Say], None]:
     def work(say: Say) -> None:
-        chance = random.Random(seed)  # noqa: S311
+        chance = random.Random(seed)
         told: Counter[str] = Counter()
         latest = -1
         with Memory.open(root, embed__model="hashed") as memory:
@@ -63,7 +63,7 @@ def reader(root: Path, until: float, seed: int) -> Callable[[Say], None]:
 
 def indexer(root: Path, until: float, seed: int) -> Callable[[Say], None]:
     def work(say: Say) -> None:
-        chance = random.Random(seed)  # noqa: S311
+        chance = random.Random(seed)
         runs = 0
         with Memory.open(root, embed__model="hashed") as memory:
             while time.time() < until:
@@ -144,7 +144,7 @@ def main(folder: Path, seconds: float) -> dict[str, Any]:
                 text = memory.search("where does the lighthouse beacon stand", min_score=0.0).hits[0].chunk.text
             late = [] if f"number {number} now" in text else [f"{text} is not {number}"]
             return [*late, *faults(root)]
-        except RecollectError as error:
+        except NotewellError as error:
             return [str(error)]
 
     broken += asked(at_the_end)

@@ -7,12 +7,14 @@ forked, so that a hundred of them take seconds; the parent itself never opens an
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import random
 import re
 import shutil
 import signal
+import sqlite3
 import sys
 import time
 import traceback
@@ -23,17 +25,17 @@ from typing import Any
 
 import apsw
 
-from recollect import Memory
-from recollect.embed.generations import pinned
-from recollect.sources.links import read_links
-from recollect.store import segments
-from recollect.store import sqlite as sqlite_
-from recollect.store.pages import checking_vfs
-from recollect.store.schema import APPLICATION_ID, MIGRATIONS
-from recollect.store.sqlite import SqliteStore
-from recollect.surfaces.doctor import _altered
-from recollect.sync.consolidate import consolidate
-from recollect.types import Filters
+from notewell import Memory
+from notewell.embed.vector_sets import pinned
+from notewell.index.dedupe import consolidate
+from notewell.notes.links import read_links
+from notewell.notes.proposals import Proposals
+from notewell.store.rows import hash_of
+from notewell.store.sqlite import connection, schema
+from notewell.store.sqlite.checksum_vfs import checking_vfs
+from notewell.store.sqlite.store import SqliteStore
+from notewell.surfaces.cli.doctor import _altered
+from notewell.types import Filters
 from tests.conftest import sqlite_of
 from tests.faults.early import seal_early
 from tests.faults.test_kill_index import content
@@ -45,7 +47,7 @@ Say = Callable[[str], None]
 
 def make_notes(root: Path, *, notes: int = NOTES) -> None:
     """Notes with copies, contradictions, links and words of their own."""
-    chance = random.Random(7)  # noqa: S311 - the same notes in every run
+    chance = random.Random(7)
     words = [f"word{n}" for n in range(300)]
     (root / "memory").mkdir(parents=True, exist_ok=True)
     for n in range(notes):
@@ -62,31 +64,16 @@ def letters(number: int) -> str:
     return "".join("abcdefghij"[int(d)] for d in str(number))
 
 
-def older(file: Path, *, version: int = 1) -> None:
-    """Turns an index into one of an older schema that holds the same."""
-    new = file.with_suffix(".new")
-    store = SqliteStore(file)
-    terms = store.chunk_terms([r[0] for r in store._all("SELECT row FROM chunks")])
-    store.close()
-    db = apsw.Connection(str(new))
-    db.execute("PRAGMA page_size = 8192")
-    for script in MIGRATIONS[:version]:
-        db.execute(script).fetchall()
-    db.execute(f"PRAGMA user_version = {version}; PRAGMA application_id = {APPLICATION_ID}").fetchall()
-    db.execute("ATTACH ? AS now", (str(file),))
-    for table in ("documents", "chunks", "models", "vectors"):
-        columns = ", ".join(r[0] for r in db.execute(f"SELECT name FROM main.pragma_table_info('{table}')")
-                            if not (table == "vectors" and r[0] == "row"))  # fmt: skip
-        known = columns.replace(" length", " 1")  # of a chunk; nobody keeps it now
-        db.execute(f"INSERT INTO main.{table} ({columns}) SELECT {known} FROM now.{table}")
-    db.executemany(
-        "INSERT INTO main.terms (rowid, head, body, exact) VALUES (?, ?, ?, ?)",
-        [(row, fields.head, fields.body, fields.exact) for row, fields in terms.items()],
-    )
-    db.close()
-    for end in ("", "-wal", "-shm"):
-        Path(f"{file}{end}").unlink(missing_ok=True)
-    new.rename(file)
+def rewrite_chunks(db: apsw.Connection) -> None:
+    """A migration that takes its time: every chunk is written twice."""
+    for _ in range(2):
+        db.execute("UPDATE chunks SET text = text || ''")
+        db.execute("UPDATE fields SET body = CAST(body AS BLOB)")
+
+
+def add_colour(db: apsw.Connection) -> None:
+    """A migration that adds a column."""
+    db.execute("ALTER TABLE documents ADD COLUMN colour TEXT")
 
 
 def faults(root: Path, *, model: str = "none") -> list[str]:
@@ -94,7 +81,7 @@ def faults(root: Path, *, model: str = "none") -> list[str]:
     with Memory.open(root, embed__model=model) as memory:
         found = [n.code for n in memory.notices if n.code.startswith("index_")]
         with memory.store.writing():
-            found += [r[0] for r in sqlite_of(memory)._db.execute("PRAGMA integrity_check") if r[0] != "ok"]
+            found += [r[0] for r in sqlite_of(memory).connection.db.execute("PRAGMA integrity_check") if r[0] != "ok"]
         return [*found, *memory.store.audit(), *_altered(memory.store)]
 
 
@@ -129,7 +116,7 @@ class Act:
 
 class Index(Act):
     def live(self, say: Say) -> None:
-        chance = random.Random(self.life)  # noqa: S311 - the same changes in every run
+        chance = random.Random(self.life)
         with Memory.open(self.root, embed__model="hashed") as memory:
             while True:
                 for n in chance.sample(range(NOTES), 5):
@@ -149,7 +136,7 @@ class Index(Act):
             if not place.exists() or not place.read_text().startswith("#"):
                 place.write_text(f"# Note {n}\n\nback again\n")
         with Memory.open(self.root, embed__model="hashed") as memory:
-            lost = [d for d in memory.store.documents() if not memory.store.chunks_of(d)]
+            lost = [d for d in memory.store.documents.stored() if not memory.store.documents.chunks_of(d)]
         return [*faults(self.root), *lost]
 
     def end(self) -> list[str]:
@@ -158,7 +145,7 @@ class Index(Act):
         never_killed = self.root.parent / "never-killed.sqlite"
         with Memory.open(self.root, embed__model="hashed", index__path=str(never_killed)) as memory:
             memory.sync()
-        one, other = content(self.root / ".recollect/index.sqlite"), content(never_killed)
+        one, other = content(self.root / ".notewell/index.sqlite"), content(never_killed)
         one["vectors"] = [v for v in one["vectors"] if v in other["vectors"]]  # those of text that is gone are a cache
         return [name for name in one if one[name] != other[name]]
 
@@ -178,7 +165,7 @@ class Reembed(Act):
 
     def broken(self) -> list[str]:
         with Memory.open(self.root, embed__model="none") as memory:
-            have, all_of_them = memory.store.coverage(pinned(memory.store))
+            have, all_of_them = memory.store.vectors.coverage(pinned(memory.store))
             found = memory.search("staging port of the billing service")
         half = [] if have == all_of_them else [f"the model that answers has {have} of {all_of_them}"]
         return [*faults(self.root), *half, *([] if found.hits else ["an empty answer"])]
@@ -186,7 +173,7 @@ class Reembed(Act):
 
 class Remember(Act):
     def live(self, say: Say) -> None:
-        chance = random.Random(self.life)  # noqa: S311
+        chance = random.Random(self.life)
         with Memory.open(self.root, embed__model="none") as memory:
             for n in range(10_000):
                 word = letters(self.life * 10_000 + n)
@@ -208,6 +195,25 @@ class Remember(Act):
             if last and f"{last}z" not in "".join(h.chunk.text for h in memory.search(f"{last}z", sync=False).hits):
                 out.append(f"{last} is not found")
         return [*out, *faults(self.root)]
+
+
+class Propose(Remember):
+    """Changes that are shown first; some are taken back."""
+
+    def live(self, say: Say) -> None:
+        chance = random.Random(self.life)
+        now = dt.datetime(2026, 5, 6, 9, 30)  # noqa: DTZ001 - a morning of this place
+        with Memory.open(self.root, embed__model="none") as memory:
+            proposals = Proposals(memory.notebook)
+            for n in range(10_000):
+                word = letters(self.life * 10_000 + n)
+                file = chance.choice(["", "memory/note-1.md", f"memory/made-{word}.md"])
+                text = f"Entry is called {word}q. " + "It goes on. " * chance.choice([1, 300]) + f"End {word}z."
+                done = proposals.apply(proposals.remember(text, file=file, now=now).token, now=now)
+                if chance.random() < 0.3:
+                    proposals.undo(done.undo)
+                else:
+                    say(f"{word} {done.paths[0]}")
 
 
 class Forget(Act):
@@ -242,7 +248,7 @@ class Forget(Act):
                 if there and word in told:
                     out.append(f"{word} is back")
             left = {f"codeword{letters(n)}q" for n in self.own()} - told
-            found = {w for w in left if memory.store.says(w)}
+            found = {w for w in left if memory.store.documents.says(w)}
             if len(left - found) > 1:  # the one under way may be gone without a receipt
                 out.append(f"{left - found} are gone, and nobody was told")
         return [*out, *faults(self.root)]
@@ -252,7 +258,7 @@ class Consolidate(Act):
     def live(self, say: Say) -> None:
         with Memory.open(self.root, embed__model="none") as memory:
             while True:
-                memory.store.judge_anew()
+                memory.store.relations.reset_judgements()
                 consolidate(memory.store)
                 say("judged")
 
@@ -260,38 +266,36 @@ class Consolidate(Act):
         with Memory.open(self.root, embed__model="none") as memory:
             store = memory.store
             consolidate(store)
-            chunks = [c for path in store.documents() for c in store.chunks_of(path)]
-            killed = store.relations(chunks, Filters())
-            store.judge_anew()
+            chunks = [c for path in store.documents.stored() for c in store.documents.chunks_of(path)]
+            killed = store.relations.related(chunks, Filters())
+            store.relations.reset_judgements()
             consolidate(store)
-            whole = store.relations(chunks, Filters())
+            whole = store.relations.related(chunks, Filters())
         copies, conflicts = (sum(bool(getattr(r, name)) for r in whole.values()) for name in ("copy", "conflicts_with"))
         out = [] if killed == whole else ["what passages are to each other is not what it would be without kills"]
         return [*out, *([] if copies and conflicts else [f"{copies} copies and {conflicts} contradictions"])]
 
 
 class Migrate(Act):
+    """Files of this schema that a later version migrates: each is migrated, or as it was."""
+
     def prepare(self) -> None:
-        segments.LOOSE = 10**6  # old versions knew no segments
         super().prepare()
-        place = self.root / ".recollect/index.sqlite"
-        for version in (1, 3, 5):
-            then = self.root.parent / f"then-{version}.sqlite"
-            shutil.copy(place, then)
-            older(then, version=version)
+        shutil.copy(self.root / ".notewell/index.sqlite", self.root.parent / "then.sqlite")
         self.root.parent.joinpath("now.json").write_text(json.dumps(self.held()))
 
     def held(self) -> dict[str, Any]:
-        store = SqliteStore(self.root / ".recollect/index.sqlite")
+        store = SqliteStore(self.root / ".notewell/index.sqlite")
         try:
             return {
-                "version": store._all("PRAGMA user_version")[0][0],
-                "chunks": sorted(store._all("SELECT id, text FROM chunks"), key=repr),
+                "chunks": sorted(store.connection.all("SELECT id, text FROM chunks"), key=repr),
                 "vectors": [
                     [name, key, row.tobytes().hex()]
-                    for name, _, _ in store.models()
+                    for name, _, _ in store.vectors.models()
                     for key, row in sorted(
-                        store.vectors_of(name, [r[0] for r in store._all("SELECT content_hash FROM vectors")]).items()
+                        store.vectors.by_hash(
+                            name, [hash_of(r[0]) for r in store.connection.all("SELECT content_hash FROM vectors")]
+                        ).items()
                     )
                 ],
             }
@@ -299,19 +303,22 @@ class Migrate(Act):
             store.close()
 
     def begin(self) -> None:
-        folder = self.root / ".recollect"
+        folder = self.root / ".notewell"
         for old in folder.glob("index.sqlite*"):
             old.unlink()
-        shutil.copy(self.root.parent / f"then-{(1, 3, 5)[self.life % 3]}.sqlite", folder / "index.sqlite")
+        shutil.copy(self.root.parent / "then.sqlite", folder / "index.sqlite")
+        schema.MIGRATIONS = (schema.create_tables, schema.add_windows, rewrite_chunks, add_colour)
 
     def live(self, say: Say) -> None:
-        SqliteStore(self.root / ".recollect/index.sqlite").close()
+        SqliteStore(self.root / ".notewell/index.sqlite").close()
         say("migrated")
 
     def broken(self) -> list[str]:
         held = json.loads(json.dumps(self.held()))
         wanted = json.loads((self.root.parent / "now.json").read_text())
-        return [*(f"{k} differ" for k in wanted if held[k] != wanted[k]), *faults(self.root, model="hashed")]
+        version = sqlite3.connect(self.root / ".notewell/index.sqlite").execute("PRAGMA user_version").fetchone()[0]
+        out = [] if version == 4 else [f"the index is of version {version}"]
+        return [*out, *(f"{k} differ" for k in wanted if held[k] != wanted[k]), *faults(self.root, model="hashed")]
 
 
 class OnNetwork(Index):
@@ -319,7 +326,7 @@ class OnNetwork(Index):
 
     def prepare(self) -> None:
         super().prepare()
-        file = self.root / ".recollect/index.sqlite"
+        file = self.root / ".notewell/index.sqlite"
         assert not Path(f"{file}-wal").exists()
         assert file.read_bytes()[18:20] == b"\x01\x01", "the file says that it has a rollback journal"
 
@@ -328,7 +335,7 @@ class Link(Act):
     """Links that are made and taken out again: each that was told stands there, whole."""
 
     def live(self, say: Say) -> None:
-        chance = random.Random(self.life)  # noqa: S311
+        chance = random.Random(self.life)
         with Memory.open(self.root, embed__model="none") as memory:
             for n in range(10_000):
                 kind = f"k{letters(self.life * 10_000 + n)}"
@@ -354,9 +361,38 @@ class Link(Act):
         return [*out, *(["a link stands there twice"] if len(there) != len(set(there)) else []), *faults(self.root)]
 
 
+class Import(Act):
+    """Exports that grow from life to life: every note is whole, none is there twice, and nothing told is missing."""
+
+    TALKS = 30
+
+    def live(self, say: Say) -> None:
+        place = self.root.parent / "conversations.json"
+        with Memory.open(self.root, embed__model="none") as memory:
+            for turns in range(self.life + 2, self.life + 200):
+                place.write_text(json.dumps([self.talk(n, turns) for n in range(self.TALKS)]))
+                assert not memory.import_files([place]).failed
+                say(str(turns))
+
+    @staticmethod
+    def talk(number: int, turns: int) -> dict[str, Any]:
+        said = [{"uuid": f"{number}-{t}", "sender": "human", "text": f"begin{t} end{t}"} for t in range(turns)]
+        return {"uuid": str(number), "name": f"Talk {number}", "chat_messages": said}
+
+    def broken(self) -> list[str]:
+        made = sorted(self.root.glob("memory/imported/claude/*.md"))
+        out = [f"{len(made)} notes"] if len(made) > self.TALKS or (self.said and len(made) < self.TALKS) else []
+        least = int(self.said[-1]) if self.said else 0
+        for place in made:
+            begun = re.findall(r"^begin(\d+) end\1$", place.read_text(), re.MULTILINE)
+            if begun != [str(n) for n in range(len(begun))] or len(begun) < least or not begun:
+                out.append(f"{place.name} has the turns {begun}, not {least}")
+        return [*out, *faults(self.root)]
+
+
 ACTS: dict[str, type[Act]] = {
-    "index": Index, "reembed": Reembed, "remember": Remember, "forget": Forget, "consolidate": Consolidate,
-    "migrate": Migrate, "network": OnNetwork, "link": Link,
+    "index": Index, "reembed": Reembed, "remember": Remember, "propose": Propose, "forget": Forget,
+    "consolidate": Consolidate, "migrate": Migrate, "network": OnNetwork, "link": Link, "import": Import,
 }  # fmt: skip
 
 
@@ -401,11 +437,11 @@ def asked(question: Callable[[], list[str]]) -> list[str]:
 
 def main(folder: Path, name: str, kills: int, seed: int) -> dict[str, Any]:
     """Lives until so many were killed at their work; one that was done before the blow does not count."""
-    chance = random.Random(seed)  # noqa: S311 - a failure can be run again
+    chance = random.Random(seed)
     checking_vfs()
     seal_early()
     if name == "network":
-        vars(sqlite_)["on_network"] = lambda _: True
+        vars(connection)["on_network"] = lambda _: True
     act = ACTS[name](folder / "workspace")
     act.root.mkdir(parents=True)
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from recollect import settings as settings_
-from recollect.embed.hashed import HashedEmbedder
-from recollect.errors import RecollectError
-from recollect.memory import Memory
-from recollect.store import tombstones as tombstones_
-from recollect.store.sqlite import SqliteStore
-from recollect.sync import forget as forget_
-from recollect.sync import notes as notes_
+from notewell import opener as opener_
+from notewell import settings as settings_
+from notewell.embed.local.hashed import HashedEmbedder
+from notewell.errors import NotewellError
+from notewell.memory import Memory
+from notewell.notes import editor as notes_
+from notewell.notes import forget as forget_
+from notewell.store.sqlite.store import SqliteStore
 from tests.faults.broken_disk import FATE, VFS, BrokenOs, Fate, broken_disk
 from tests.faults.early import seal_early
 from tests.faults.lives import faults, make_notes
@@ -48,7 +48,7 @@ def attempt(work: Callable[[], object]) -> str:
     """What a user would be told; anything but an error of ours with a hint is a fault of ours."""
     try:
         work()
-    except RecollectError as error:
+    except NotewellError as error:
         assert error.hint, error  # noqa: PT017 - whether it fails at all is not known
         return str(error)
     return ""
@@ -118,7 +118,7 @@ def test_a_disk_that_fails_while_a_search_brings_the_index_up_to_date(root: Path
 
 @pytest.fixture
 def shim(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fate]:
-    for module in (notes_, forget_, tombstones_):
+    for module in (notes_, forget_, opener_):  # tombstones are written by the opener
         monkeypatch.setattr(module, "os", BrokenOs())
     FATE.set(0, full=True)
     yield FATE
@@ -175,7 +175,7 @@ def test_a_disk_that_fails_while_something_is_forgotten(root: Path, shim: Fate) 
     while n <= calls:
         place.write_text(whole)
         with Memory.open(root, embed__model="none") as memory:
-            for receipt in {s.receipt for s in memory._tombstones.load().stones}:
+            for receipt in {s.receipt for s in memory.index.tombstones.load().stones}:
                 memory.unforget(receipt)
             memory.sync()
             shim.set(n, full=n % 2 == 0, for_good=n % 3 == 0)

@@ -14,20 +14,20 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect.embed.hashed import HashedEmbedder
-from recollect.errors import RecollectError
-from recollect.memory import Memory
-from recollect.settings import Settings
-from recollect.store import place as place_
-from recollect.store import sqlite as sqlite_
-from recollect.store.pages import checking_vfs
-from recollect.store.sqlite import SqliteStore
+from notewell.embed.local.hashed import HashedEmbedder
+from notewell.errors import NotewellError
+from notewell.memory import Memory
+from notewell.settings import Settings
+from notewell.store import locate as place_
+from notewell.store.sqlite import connection
+from notewell.store.sqlite.checksum_vfs import checking_vfs
+from notewell.store.sqlite.store import SqliteStore
 from tests.conftest import Write, sqlite_of
 from tests.faults.broken_disk import FATE, BrokenOs, Fate, broken_disk
 from tests.faults.lives import faults, make_notes
 from tests.faults.test_broken_disk import every_failure, on_broken_disk
 
-CLI = [sys.executable, "-m", "recollect.surfaces.cli"]
+CLI = [sys.executable, "-m", "notewell.surfaces.cli.main"]
 NO_ROOM = "no-temporary-files"
 READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
 
@@ -65,7 +65,7 @@ def test_a_workspace_on_read_only_media_is_indexed_elsewhere_with_a_notice(mediu
 
 
 def test_an_index_that_is_named_on_read_only_media_is_searched_as_it_is(medium: Path) -> None:
-    file = medium / ".recollect/index.sqlite"
+    file = medium / ".notewell/index.sqlite"
     before = file.read_bytes()
     options = ["--json", "-w", str(medium), "--index", str(file), "--model", "hashed"]
     (medium / "memory/a.md").write_text("The quokka has moved away.\n")
@@ -84,7 +84,7 @@ def test_an_index_that_is_named_on_read_only_media_is_searched_as_it_is(medium: 
 
 
 def test_a_damaged_index_on_read_only_media_is_an_error_with_a_hint(medium: Path) -> None:
-    file = medium / ".recollect/index.sqlite"
+    file = medium / ".notewell/index.sqlite"
     file.write_bytes(file.read_bytes()[:20_000] + os.urandom(file.stat().st_size - 20_000))
     options = ["--json", "-w", str(medium), "--index", str(file), "--model", "hashed"]
     done = on_read_only_media(medium, *CLI, "search", "quokka", *options)
@@ -100,13 +100,13 @@ def test_a_damaged_index_that_cannot_be_set_aside_is_an_error_with_a_hint(
     write("memory/a.md", "The quokka lives on Rottnest.\n")
     with Memory.open(root, embedder=HashedEmbedder()) as memory:
         memory.sync()
-    file = root / ".recollect/index.sqlite"
+    file = root / ".notewell/index.sqlite"
     for end in ("", "-wal", "-shm"):
         Path(f"{file}{end}").write_text("no database at all " * 1000)
     monkeypatch.setattr(place_, "os", BrokenOs())
     FATE.set(strike, full=False, for_good=True)
     try:
-        with pytest.raises(RecollectError, match="cannot be set aside") as caught:
+        with pytest.raises(NotewellError, match="cannot be set aside") as caught:
             Memory.open(root, embedder=HashedEmbedder())
     finally:
         FATE.set(0, full=True)
@@ -154,7 +154,7 @@ def test_with_0_bytes_of_temporary_space_everything_works(root: Path, tmp_path: 
 
 @pytest.fixture
 def network(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fate]:
-    monkeypatch.setattr(sqlite_, "on_network", lambda _path: True)
+    monkeypatch.setattr(connection, "on_network", lambda _path: True)
     with broken_disk() as fate:
         yield fate
 
@@ -172,9 +172,9 @@ def test_a_cut_of_power_on_a_network_file_system_is_rolled_back(root: Path, tmp_
         before = memory.store.counts()["chunks"]
     cut = tmp_path / "cut.sqlite"
     with on_broken_disk(root, file) as memory, memory.store.writing():
-        memory.store.drop(sorted(memory.store.documents())[:4])
+        memory.store.documents.drop(sorted(memory.store.documents.stored())[:4])
         store = sqlite_of(memory)
-        store._db.cache_flush()  # half of it is in the file, the journal knows what was there before
+        store.connection.db.cache_flush()  # half of it is in the file, the journal knows what was there before
         for end in ("", "-journal"):
             shutil.copy(f"{file}{end}", f"{cut}{end}")
     with Memory.open(root, embedder=HashedEmbedder(), index__path=str(cut)) as memory:

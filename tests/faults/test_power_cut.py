@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.embed.hashed import HashedEmbedder
-from recollect.errors import StoreDamagedError
-from recollect.memory import Memory
-from recollect.store.sqlite import SqliteStore
+from notewell.embed.local.hashed import HashedEmbedder
+from notewell.errors import StoreDamagedError
+from notewell.memory import Memory
+from notewell.store.sqlite.store import SqliteStore
 from tests.conftest import sqlite_of
 from tests.faults.early import seal_early
 from tests.faults.lives import make_notes
@@ -25,7 +25,7 @@ Moment = tuple[int, int, int]
 
 def moment(store: SqliteStore) -> Moment:
     """What tells one moment of an index from another."""
-    generation, documents, vectors = store._all(
+    generation, documents, vectors = store.connection.all(
         "SELECT (SELECT value FROM meta WHERE key = 'generation'), (SELECT count(*) FROM documents),"
         " (SELECT count(*) FROM vectors)"
     )[0]
@@ -44,7 +44,7 @@ class History:
             for n in range(6):
                 (root / f"memory/note-{n}.md").write_text(f"# Note {n}\n\nWritten again, as revision {n}.\n" * 20)
                 memory.sync()
-            sqlite_of(memory)._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            sqlite_of(memory).connection.db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             for n in range(3):
                 (root / f"memory/late-{n}.md").write_text(f"# Late {n}\n\nThe harbour is closed on day {n}.\n")
                 memory.sync()
@@ -147,7 +147,7 @@ def spoilt(history: History, chance: random.Random) -> tuple[bytes, int]:
 
 
 def check_spoilt(history: History, times: int) -> None:
-    chance = random.Random(4)  # noqa: S311 - the same in every run
+    chance = random.Random(4)
     frame = FRAME + history.page
     for n in range(times):
         wal, first = spoilt(history, chance)

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from recollect import Memory
-from recollect.types import Found
+from notewell import Memory
+from notewell.types import Found
 
 OLD, NEW = "hashed@256", "hashed@512"
-COMMAND = [sys.executable, "-m", "recollect.surfaces.cli"]
+COMMAND = [sys.executable, "-m", "notewell.surfaces.cli.main"]
 UNTIL = """
 import sys
-from recollect import Memory
+from notewell import Memory
 
 def told(what, done, total):
     if what == "vectors" and done >= int(sys.argv[3]):
@@ -36,7 +36,7 @@ with Memory.open(sys.argv[1], embed__model=sys.argv[2]) as memory:
 
 def make_notes(root: Path, chunks: int) -> None:
     """So many passages, ten a note."""
-    chance = random.Random(11)  # noqa: S311 - the same notes in every run
+    chance = random.Random(11)
     words = [f"word{n}" for n in range(900)]
     folder = root / "memory"
     folder.mkdir(parents=True)
@@ -61,7 +61,7 @@ def killed_after(root: Path, passages: int) -> None:
 
 
 def vectors(memory: Memory, model: str) -> int:
-    return memory.store.coverage(model)[0]
+    return memory.store.vectors.coverage(model)[0]
 
 
 class Watcher(threading.Thread):
@@ -69,7 +69,7 @@ class Watcher(threading.Thread):
 
     def __init__(self, memory: Memory, seed: int) -> None:
         super().__init__()
-        self.memory, self.chance, self.stop = memory, random.Random(seed), threading.Event()  # noqa: S311
+        self.memory, self.chance, self.stop = memory, random.Random(seed), threading.Event()
         self.found: list[Found] = []
         self.errors: list[BaseException] = []
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from recollect.memory import Memory
+from notewell.memory import Memory
 
 WRITER = """
 import sys
-from recollect.memory import Memory
+from notewell.memory import Memory
 root, name, count, heading, file = sys.argv[1:]
 with Memory.open(root, embed__model="none") as memory:
     print("ready", flush=True)
@@ -36,7 +36,7 @@ for n in range(int(sys.argv[2])):
 """
 FORGETTER = """
 import sys
-from recollect.memory import Memory
+from notewell.memory import Memory
 with Memory.open(sys.argv[1], embed__model="none") as memory:
     print("ready", flush=True)
     for n in range(40):
@@ -95,7 +95,7 @@ def test_eight_processes_write_two_hundred_entries_each(root: Path) -> None:
 
 @pytest.mark.parametrize("shape", [("", ""), ("Log", "memory/shared.md")])
 def test_a_killed_writer_loses_nothing_that_it_reported_and_tears_no_file(root: Path, shape: tuple[str, str]) -> None:
-    chance = random.Random(11)  # noqa: S311 - the same moments in every run
+    chance = random.Random(11)
     (root / "memory").mkdir()
     start = "# Shared\n\n## Log\n\nfirst\n\n## Tail\n\nlast\n"
     (root / "memory/shared.md").write_text(start)
@@ -124,7 +124,7 @@ def test_a_killed_writer_loses_nothing_that_it_reported_and_tears_no_file(root: 
 
 
 def test_a_killed_forgetter_brings_nothing_back_and_tears_no_file(root: Path) -> None:
-    chance = random.Random(5)  # noqa: S311 - the same moments in every run
+    chance = random.Random(5)
     (root / "memory").mkdir()
     for part in range(4):
         lines = [f"- Fact {n} has the codeword{n}q and is whole{n}z." for n in range(part * 10, part * 10 + 10)]
@@ -149,6 +149,6 @@ def test_a_killed_forgetter_brings_nothing_back_and_tears_no_file(root: Path) ->
             assert not memory.forget(query=f"codeword{n}q").pieces
         for n in there[1:]:
             assert memory.forget(query=f"codeword{n}q").pieces
-    backups = list((root / ".recollect/backup").iterdir())
+    backups = list((root / ".notewell/backup").iterdir())
     assert backups
     assert json.dumps([p.stat().st_mode & 0o777 for p in backups]) == json.dumps([0o600] * len(backups))

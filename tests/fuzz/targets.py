@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import io
 import json
+import os
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,29 +17,48 @@ from typing import Any
 
 import tomlkit
 
-from recollect import settings as settings_
-from recollect.embed.hashed import HashedEmbedder
-from recollect.errors import RecollectError, SettingsError
-from recollect.memory import Memory
-from recollect.search import spec
-from recollect.search.evidence import ask
-from recollect.settings import Settings
-from recollect.sources.sessions import _parsed
-from recollect.store.rows import path_matcher
-from recollect.store.sqlite import SqliteStore
-from recollect.surfaces.calls import CALLS, ArgumentError
-from recollect.sync.engine import chunks_of, facts_of
-from recollect.text import alike, dates, entry, json5, links
-from recollect.text.chunk import ChunkSize
-from recollect.text.fence import boundary, label, neutral
-from recollect.text.forgotten import Forgotten, tombstones, units
-from recollect.text.intent import asks_for_now
-from recollect.text.markdown import list_items, parse, split_lines
-from recollect.text.redact import Redactor
-from recollect.text.snippet import snippet
-from recollect.text.transcript import Listener, of_agent, of_user, readable
-from recollect.text.words import clean, count_tokens, index_terms, places, query_terms
-from recollect.types import Document, Filters
+from notewell import settings as settings_
+from notewell.compare import judge, reading
+from notewell.embed.local.hashed import HashedEmbedder
+from notewell.errors import NotewellError, SettingsError
+from notewell.index.documents import chunks_of, facts_of
+from notewell.memory import Memory
+from notewell.opener import inside
+from notewell.search import spec
+from notewell.search.evidence import ask
+from notewell.settings import Settings
+from notewell.sources.ignore_rules import MOST_COST, _patterns
+from notewell.sources.imports.archive import values_of
+from notewell.sources.imports.basic_memory import read_markdown
+from notewell.sources.imports.formats import JSON_FORMATS
+from notewell.sources.imports.html_page import read_html
+from notewell.sources.imports.rendering import note_of
+from notewell.sources.sessions.growing_file import parsed as _parsed
+from notewell.store.rows import path_matcher
+from notewell.store.sqlite.store import SqliteStore
+from notewell.surfaces.arguments import ArgumentError
+from notewell.surfaces.hooks.journal import shortened
+from notewell.surfaces.hooks.recall import asked
+from notewell.surfaces.install import json5
+from notewell.surfaces.server.calls import CALLS, Param
+from notewell.surfaces.server.markup import address, note_html, snippet_html, turns_html
+from notewell.surfaces.server.page_calls import PAGE_CALLS
+from notewell.text import dates, link_syntax, note_edit
+from notewell.text.chunk import ChunkSize
+from notewell.text.fence import boundary, label, named, neutral, quoted
+from notewell.text.forgotten import Forgotten, tombstones, units
+from notewell.text.kept_turns import load
+from notewell.text.markdown import list_items, parse, split_lines
+from notewell.text.periods import time_asked
+from notewell.text.redact import Redactor
+from notewell.text.reference_syntax import parse_reference
+from notewell.text.small_talk import says_something
+from notewell.text.snippet import snippet
+from notewell.text.spoken import of_agent, of_user
+from notewell.text.transcript import TranscriptReader, readable
+from notewell.text.words import clean, count_tokens, index_terms, places, query_terms
+from notewell.types import Document, Filters, Turn
+from tests.store.made import put_document
 
 PIECES = (
     " ", "  ", "\n", "\n\n", "\r\n", "\t", "\0", "\ufeff", "\u2028", "\u202e", "\u200d", "\x85", "\x1b[2J", "\ud800",
@@ -134,7 +155,7 @@ def record(chance: Random) -> Any:
 @cache
 def memory() -> Memory:
     """A small memory without a file, with its notes in a folder of its own."""
-    root = Path(tempfile.mkdtemp(prefix="recollect-fuzz-"))
+    root = Path(tempfile.mkdtemp(prefix="notewell-fuzz-"))
     (root / "memory").mkdir()
     for n in range(20):
         (root / f"memory/2026-02-{n + 1:02}.md").write_text(f"# Day {n}\n\nThe port is {n}. [[a]] word CamelCaseName\n")
@@ -146,14 +167,14 @@ def memory() -> Memory:
 def words(s: str) -> None:
     store = memory().store
     s = clean(s)
-    asked = ask(s, store.term_counts)
+    asked = ask(s, store.keywords.term_counts)
     for sought in (asked.sought, asked.sought_whole):
-        store.lexical(sought, 5, Filters())
+        store.keywords.lexical(sought, 5, Filters())
     body, exact = index_terms(s)
     assert "\0" not in body + exact
     for a, b in places(s):
         assert 0 <= a < b <= len(s)
-    count_tokens(s), query_terms(s), asks_for_now(s), snippet(s, s[:50])
+    count_tokens(s), query_terms(s), time_asked(s, NOW), snippet(s, s[:50])
 
 
 def stored(s: str) -> None:
@@ -163,9 +184,9 @@ def stored(s: str) -> None:
     document = Document("memory/fuzz.md", "memory", 1, 1, "")
     facts = facts_of(document, parsed)
     with store.writing():
-        store.put(document, "d", facts, chunks_of(document, parsed, facts, ChunkSize(40, 8)))
-        store.put_edges(document.path, links.edges_of(document.path, parsed))
-        store.drop([document.path])
+        put_document(store, document, "d", facts, chunks_of(document, parsed, facts, ChunkSize(40, 8)))
+        store.history.put_edges(document.path, link_syntax.edges_of(document.path, parsed))
+        store.documents.drop([document.path])
 
 
 def markdown(s: str) -> None:
@@ -174,38 +195,38 @@ def markdown(s: str) -> None:
     for block in parsed.blocks:
         assert 1 <= block.start_line <= block.end_line <= max(1, len(lines))
         list_items(parsed.lines, block) if block.kind == "list" else None
-    links.edges_of("memory/a.md", parsed), links.place_of(s[:200]), links.link_key(s[:200])
-    neutral(s), label(s), boundary([s])
+    link_syntax.edges_of("memory/a.md", parsed), link_syntax.place_of(s[:200]), link_syntax.link_key(s[:200])
+    neutral(s), label(s), named(s), quoted(s), boundary([s])
 
 
 def entries(s: str) -> None:
     half = len(s) // 2
-    note, said = s[:half], entry.tidy(s[half:])
+    note, said = s[:half], note_edit.tidy(s[half:])
     if said:
-        made = entry.insertion(note, said, heading=s[:10].strip())
+        made = note_edit.insertion(note, said, heading=s[:10].strip())
         new = note[: made.offset] + made.text + note[made.offset :]
         assert len(new) >= len(note)
         assert 1 <= made.start_line <= made.end_line
-    stones = tuple(tombstones(s[half:], "a.md"))
+    stones = tuple(tombstones(s[half:], "a.md", everywhere=len(s) % 2 == 0))
     less, _ = Forgotten(stones).without(s, "a.md")
     assert len(split_lines(less)) == len(split_lines(s)), "lines stay where they are"
-    list(units(s)), entry.cut(s, 1, 1)
-    alike.judge(alike.read(s[:half]), alike.read(s[half:]))
+    list(units(s)), note_edit.cut(s, 1, 1)
+    judge.judge(reading.read(s[:half]), reading.read(s[half:]))
 
 
 def transcript(v: Any) -> None:
-    listener = Listener()
-    listener.hear(v, 1)
+    reader = TranscriptReader()
+    reader.feed(v, 1)
     for n in range(3):
-        listener.hear({**v, "type": KINDS[n]} if isinstance(v, dict) else v, n + 1)
-        listener.hear({"type": KINDS[-n], "message": v, "payload": v}, n + 1)
-    listener.hear_whole(v, json.dumps(v))
-    assert all(isinstance(t.text, str) for t in listener.turns)
-    readable(listener.turns)
+        reader.feed({**v, "type": KINDS[n]} if isinstance(v, dict) else v, n + 1)
+        reader.feed({"type": KINDS[-n], "message": v, "payload": v}, n + 1)
+    reader.feed_json(v, json.dumps(v))
+    assert all(isinstance(t.text, str) for t in reader.turns)
+    readable(reader.turns)
 
 
 def wrapped(s: str) -> None:
-    of_user(s), of_agent(s), _parsed(s.encode("utf-8", "replace"))
+    load(s), of_user(s), of_agent(s), _parsed(s.encode("utf-8", "replace"))
 
 
 REDACT = Redactor()
@@ -217,6 +238,12 @@ def redact(s: str) -> None:
     assert REDACT(once.text).text == once.text
 
 
+def prompted(s: str) -> None:
+    says_something(s)
+    assert len(asked(s)) <= max(len(s), 1300)
+    assert "\n" not in shortened(s)
+
+
 def jsons(s: str) -> None:
     for whole in (s, "{" + s + "}", '{"a": "' + s, "[" * 50 + s):
         try:
@@ -226,6 +253,8 @@ def jsons(s: str) -> None:
         try:
             assert json5.loads(json5.with_member(whole, ["a", "b"], 1))["a"]["b"] == 1
             json5.without_member(whole, ["a"])
+            assert json5.value(json5.with_item(whole, ["c", "d"], 1), ["c", "d"])[-1] == 1
+            json5.without_items(whole, ["c", "d"], bool)
         except (ValueError, TypeError, KeyError):
             pass
 
@@ -244,6 +273,28 @@ def setting(s: str, key: str) -> None:
         settings_.load(root, env={"XDG_CONFIG_HOME": str(root), settings_.env_name(key): s}, flags={key: s})
 
 
+def brought(v: Any) -> None:
+    for kind in JSON_FORMATS:
+        for item in kind.read([v, {"mapping": {"a": {"message": v}}}, {"chat_messages": [v]}, {"agents": [v]}]):
+            note_of(item, kind.name).encode("utf-8")
+
+
+def pages(s: str) -> None:
+    data = s.encode("utf-8", "replace")
+    read_html(data, "")
+    with contextlib.suppress(ValueError):
+        read_markdown(data, "")
+    for text in (s, f"[{s}", f'[{{"a": "{s}'):
+        with contextlib.suppress(ValueError):
+            list(values_of(io.BytesIO(text.encode("utf-8", "replace")).read))
+
+
+def markup(s: str) -> None:
+    note_html(s, address)
+    turns_html([Turn(1, s, s)], address)
+    assert "<script" not in snippet_html(s, s[:40], address)
+
+
 def days(s: str) -> None:
     for now in EDGES:
         dates.parse_day(s, now), dates.parse_day(s, now, end=True)
@@ -252,34 +303,46 @@ def days(s: str) -> None:
     dates.date_of_path(s), dates.date_of_value(s)
 
 
+EVERY_CALL = CALLS | PAGE_CALLS
+USUAL = dict.fromkeys(("reference", "path", "ref"), "memory/2026-02-01.md") | {"query": "port", "action": "pin"}
+
+
 def arguments(name: str, v: Any) -> None:
-    call = CALLS[name]
+    call = EVERY_CALL[name]
     given: Mapping[str, Any] = v if isinstance(v, dict) else {"query": v, "reference": v}
     known = {p.name for p in call.params}
     try:
-        call.arguments(given)
+        call.checked(given)
     except ArgumentError as error:
         assert error.hint  # noqa: PT017 - some are taken
     given = {k: one for k, one in given.items() if k in known}
     try:
-        checked = call.arguments({"query": "port", "reference": "memory/2026-02-01.md", **given} if known else {})
+        checked = call.checked({**{k: one for k, one in USUAL.items() if k in known}, **given})
         answer = call.run(memory(), {k: one for k, one in checked.items() if k in known})
         json.dumps(answer)
         call.text(answer)
-    except RecollectError:
+    except NotewellError:
         pass
     with contextlib.suppress(ArgumentError):
-        call.parsed({str(k): [str(one)] for k, one in given.items()})
+        call.checked({str(k): [str(one)] for k, one in given.items()}, Param.parse)
 
 
 def references(s: str) -> None:
-    for ask_for in (memory().get, memory().forget):
-        with contextlib.suppress(RecollectError):
+    reference = parse_reference(s)
+    assert all(end.name for end in reference.readings)
+    for ask_for in (memory().get, memory().forget, memory().trace, memory().timeline):
+        with contextlib.suppress(NotewellError):
             ask_for(s)
 
 
+_BEGINNINGS = ("", "", "memory/2026-02-01.md", "./memory/", "memory://", "[[2026-02-01", "/", "[x](", "..\\")
+_MIDDLES = ("", ":", "#", "#L", "-", "#^", "%00", "|", "]]")
+
+
 def _reference(chance: Random) -> tuple[Any, ...]:
-    return (chance.choice(("", "memory/2026-02-01.md")) + chance.choice(("", ":", "#", "#L", "-")) + text(chance, 3),)
+    numbers = chance.choice(("", "3", "0", "9" * chance.choice([3, 17, 40, 3000]), "3-9", "9-3"))
+    long = chance.choice(("", "", "", "[" * 5_000, "#" * 3_000, "../" * 1_300, "/a" * 2_000, "\0"))
+    return (chance.choice(_BEGINNINGS) + long + chance.choice(_MIDDLES) + numbers + text(chance, 3),)
 
 
 def globs(s: str) -> None:
@@ -290,13 +353,40 @@ def stages(s: str) -> None:
     for read in (spec.fusion, lambda t: spec.stages([t])):
         try:
             read(s)
-        except RecollectError:
+        except NotewellError:
             continue
 
 
 def searching(s: str) -> None:
     found = memory().search(s, sync=False, now=NOW)
     assert found.query.text == clean(s)[:20_000]
+
+
+_GLOB_PARTS = (*"ab*?[]!-\\/ #^:.é\r\n", "**", "**/", "/**/", "[a-z]", "[!", "[[:alpha:]]", "*a" * 20, "?" * 50, ".md")
+_GLOB_NAMES = ("a", "b.md", "a/b", "a" * 255, "a/" * 60 + "b.md", "é/" * 20 + "[", "ab/" * 20 + "a" * 200)
+
+
+def _globs(chance: Random) -> tuple[Any, ...]:
+    made = "".join(chance.choice(_GLOB_PARTS) for _ in range(chance.randint(1, 60)))
+    return (made if chance.random() < 0.8 else text(chance, 12),)
+
+
+def ignoring(s: str) -> None:
+    rules, cost, odd = _patterns(s.encode("utf-8", "replace"), MOST_COST)
+    assert cost <= MOST_COST
+    assert all(reason for _, reason in odd)
+    for name in _GLOB_NAMES:
+        for folder in (True, False):
+            rules.decides(name.split("/"), folder=folder)
+
+
+def opening(s: str) -> None:
+    root = memory().root
+    for name in (s, f"memory/{s}", f"../{s}"):
+        with contextlib.suppress(OSError, ValueError):
+            inside(root).read(root / name, most=10_000)
+            found = os.path.realpath(root / name)
+            assert found.startswith(str(root)), found
 
 
 @dataclass(frozen=True)
@@ -317,15 +407,21 @@ TARGETS: dict[str, Target] = {
     "whole search": Target(_texts, searching, 0.2),
     "storing": Target(_texts, stored, 0.2),
     "markdown": Target(_texts, markdown, 1.5),
+    "notes as HTML": Target(_texts, markup, 0.5),
     "entries and forgetting": Target(_texts, entries, 0.5),
     "transcript records": Target(lambda c: (record(c),), transcript, 1.5),
     "transcript turns": Target(_texts, wrapped, 1.5),
+    "values of exports": Target(lambda c: (record(c),), brought, 0.5),
+    "pages and JSON": Target(_texts, pages, 0.5),
     "redaction": Target(_texts, redact, 1.0),
     "json5": Target(lambda c: (text(c),), jsons, 1.0),
-    "settings": Target(lambda c: (text(c, 6), c.choice(sorted(settings_._known()))), setting, 0.3),
+    "settings": Target(lambda c: (text(c, 6), c.choice(sorted(settings_.FIELDS))), setting, 0.3),
+    "prompts of hooks": Target(_texts, prompted, 0.7),
     "dates": Target(_texts, days, 0.5),
-    "arguments of calls": Target(lambda c: (c.choice(sorted(CALLS)), value(c, 2)), arguments, 0.5),
+    "arguments of calls": Target(lambda c: (c.choice(sorted(EVERY_CALL)), value(c, 2)), arguments, 0.5),
     "references": Target(_reference, references, 0.1),
     "path filters": Target(lambda c: (text(c, 30),), globs, 1.0),
+    "ignore lines": Target(_globs, ignoring, 1.0),
+    "opener": Target(lambda c: (text(c, 4),), opening, 0.5),
     "stages": Target(lambda c: (text(c, 6),), stages, 1.0),
 }

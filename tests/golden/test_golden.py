@@ -1,7 +1,7 @@
-"""A small workspace with labelled questions, answered by the packaged model: how good the whole is, end to end.
+"""A small workspace with labelled questions, answered by the packaged model: quality from end to end.
 
-Two measures: `hit@6` is of notes (the right one among the first six different notes, no threshold), what is seen is
-of passages (the right note among the six hits of a plain search, under the profile's own threshold).
+There are two measures: `hit@6` counts notes (the right one is among the first six notes, without a threshold),
+`seen` counts passages (the right note is among the six hits of a plain search, with the profile's threshold).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect.eval.runner import Run, evaluate
-from recollect.eval.sets import EvalSet, load
-from recollect.memory import Memory
+from notewell.eval.runner import Run, evaluate
+from notewell.eval.sets import EvalSet, load
+from notewell.memory import Memory
 
 HERE = Path(__file__).parent
 NOW = dt.datetime(2026, 4, 1, 9)  # noqa: DTZ001 - days of this place, after the last note

@@ -1,6 +1,6 @@
 """Hand-written pairs of passages: what is a copy, what contradicts, and what only looks alike.
 
-`pairs.jsonl` was looked at while the rules were made, `pairs-held.jsonl` was not.
+The rules were written with `pairs.jsonl` in view, and without `pairs-held.jsonl`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from recollect.sources.files import FileSource
-from recollect.store.sqlite import SqliteStore
-from recollect.sync.consolidate import consolidate
-from recollect.sync.engine import Engine
-from recollect.text.alike import Verdict, judge, read
-from recollect.types import Filters, Relations
+from notewell.compare.judge import Verdict, judge
+from notewell.compare.reading import read
+from notewell.index.dedupe import consolidate
+from notewell.index.walk import Walk
+from notewell.sources.files import FileSource
+from notewell.store.sqlite.store import SqliteStore
+from notewell.types import Filters, Relations
 
 HERE = Path(__file__).parent
 FILES = ("pairs.jsonl", "pairs-held.jsonl")
@@ -54,7 +55,7 @@ def test_no_pair_that_differs_is_taken_for_copies(name: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_in_a_workspace_a_copy_is_hidden_and_nothing_else_is(name: str, tmp_path: Path) -> None:
-    """The whole walk, for every pair in a workspace of its own: two dated notes, indexed and consolidated."""
+    """Indexes and consolidates each pair as two dated notes in a separate workspace."""
     wrong = []
     for n, pair in enumerate(pairs(name)):
         paths = []
@@ -65,10 +66,10 @@ def test_in_a_workspace_a_copy_is_hidden_and_nothing_else_is(name: str, tmp_path
             place.write_text(f"{heading}{pair[side]}\n", encoding="utf-8")
             paths.append(f"memory/2026-03-{day}.md")
         store = SqliteStore(None)
-        Engine([FileSource(tmp_path / str(n))], store).sync()
+        Walk([FileSource(tmp_path / str(n))], store).sync()
         consolidate(store)
-        older, newer = (store.chunks_of(path)[0] for path in paths)
-        found = store.relations([older, newer], Filters()).get(older.row, Relations())
+        older, newer = (store.documents.chunks_of(path)[0] for path in paths)
+        found = store.relations.related([older, newer], Filters()).get(older.row, Relations())
         got = "duplicate" if found.copy else "conflict" if newer.id in found.conflicts_with else "different"
         if got != pair["verdict"]:
             wrong.append((got, pair))

@@ -7,24 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.search import combine
-from recollect.search.combine import (
-    CONFIDENCE_WORDS,
+from notewell.search.combine import (
     WEIGHTS,
     Combine,
-    confidence_features,
-    features,
     leg_weights,
     question_evidence,
-    score_of,
-    total,
 )
-from recollect.search.fusion import sigmoid
-from recollect.types import Candidate
-from tests.search.made import candidate, ids, query
+from notewell.search.fusion import sigmoids
+from notewell.types import Candidate
+from tests.search.made import candidate, ids, query, total
 
 Signals = Mapping[str, float]
 WORDS = ("text", "cover", "near", "window", "head", "exact", "date")
@@ -43,21 +37,7 @@ def some(meaning: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Candidate]]:
     return st.builds(pool, shared_, st.lists(own, min_size=1, max_size=8))
 
 
-pools = some(meaning_)
 any_pools = some(meaning_ | st.just({}))
-
-
-@settings(deadline=None)
-@given(pools)
-def test_the_total_is_the_sum_over_the_tables(candidates: list[Candidate]) -> None:
-    question = question_evidence(candidates)
-    weights = leg_weights(question)
-    assume(min(weights) > 0)
-    for c in candidates:
-        named = features(c, question)
-        assert named.keys() == WEIGHTS.keys()
-        expected = sum(WEIGHTS[name] * value for name, value in named.items())
-        assert total(c, question, weights) == pytest.approx(expected, abs=1e-9)
 
 
 @settings(deadline=None)
@@ -65,12 +45,12 @@ def test_the_total_is_the_sum_over_the_tables(candidates: list[Candidate]) -> No
 def test_the_signals_of_a_passage_add_up_to_its_total_and_score(candidates: list[Candidate]) -> None:
     question = question_evidence(candidates)
     for c in Combine()(candidates, query()):
-        s = c.signals
-        assert s["total"] == total(c, question, leg_weights(question))
+        s = c.signals.as_dict()
+        assert s["total"] == total(c, question)
         words = {"cover": s["trust"], "window": s["trust"], "exact": s["trust"]}
         rest = sum(WEIGHTS[name] * s[name] * words.get(name, 1.0) for name in WORDS if name != "text")
         assert s["keywords"] + s["meaning"] + rest == pytest.approx(s["total"], abs=1e-9)
-        assert c.score == score_of(s["total"])
+        assert [c.score] == sigmoids([(s["total"] - 8) / 2])
 
 
 @settings(deadline=None)
@@ -85,7 +65,7 @@ def test_scores_and_confidences_are_shares_and_the_same_every_time(
     candidates: list[Candidate], chance: random.Random
 ) -> None:
     found = Combine()(candidates, query())
-    assert all(0 <= value <= 1 for c in found for value in (c.score, c.signals["confidence"]))
+    assert all(0 <= value <= 1 for c in found for value in (c.score, c.confidence))
     mixed = list(candidates)
     chance.shuffle(mixed)
     assert Combine()(mixed, query("another")) == found
@@ -138,27 +118,7 @@ def test_a_passage_that_holds_every_word_of_the_question_is_first(
 def test_without_vectors_the_order_is_by_keywords(shared: Signals, covers: list[int]) -> None:
     own = [{"text": cover / 100, "cover": cover / 100} for cover in covers]
     found = Combine()(pool(shared, own), query())
-    assert [round(c.signals["cover"] * 100) for c in found] == sorted(covers, reverse=True)
-
-
-@settings(deadline=None)
-@given(some(st.just({})))
-def test_without_vectors_the_confidence_is_by_the_table_of_words(candidates: list[Candidate]) -> None:
-    question = question_evidence(candidates)
-    totals = {c.id: total(c, question, leg_weights(question)) for c in candidates}
-    best = max(totals.values())
-    for c in Combine()(candidates, query()):
-        known = confidence_features(c, question, totals[c.id], best)
-        assert c.signals["confidence"] == sigmoid(sum(w * known[name] for name, w in CONFIDENCE_WORDS.items()))
-
-
-def test_with_vectors_the_confidence_is_by_the_table_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = pool({"rare": 0.5, "noise": 3.0}, [{"text": 0.5, "cover": 0.5, "z": 3.0, "cosine": 0.6}])
-    before = Combine()(one, query())
-    monkeypatch.setattr(combine, "CONFIDENCE_WORDS", {})
-    assert Combine()(one, query()) == before
-    monkeypatch.setattr(combine, "CONFIDENCE", {"bias": 0.0})
-    assert Combine()(one, query())[0].signals["confidence"] == 0.5
+    assert [round(c.signals.cover * 100) for c in found] == sorted(covers, reverse=True)
 
 
 @pytest.mark.parametrize("texts", [(), (0.4,), (0.4, 0.2)])

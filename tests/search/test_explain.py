@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from recollect.embed.hashed import HashedEmbedder
-from recollect.search.evidence import ask
-from recollect.search.explain import Why, one_line, why
-from recollect.search.pipeline import Bench, Profile, run
-from recollect.search.profiles import PROFILES
-from tests.search.made import candidate, chunk, query, store_of
+from notewell.embed.local.hashed import HashedEmbedder
+from notewell.search.evidence import ask
+from notewell.search.explain import Why, one_line, why
+from notewell.search.pipeline import Profile, run
+from notewell.search.profiles import PROFILES
+from tests.search.made import candidate, chunk, context_of, query, store_of
 
 EMBEDDER = HashedEmbedder()
 NOTES = [
@@ -34,49 +34,50 @@ def executor() -> Iterator[Executor]:
 def story(executor: Executor, name: str, profile: Profile, text: str = "router password", **rest: Any) -> Why:
     store = store_of(NOTES, EMBEDDER)
     asked = query(text, **rest)
-    ranked = run(asked, profile, Bench(store, EMBEDDER, executor))
-    one = store.chunks_by_id(name)[0]
-    fields = store.chunk_terms([one.row])[one.row]
-    return why(one, asked, ranked.trace, asked=ask(text, store.term_counts), fields=fields, vector_note="it is off")
+    ranked = run(asked, profile, context_of(store, EMBEDDER, executor))
+    one = store.documents.chunks_by_id(name)[0]
+    weighted = ask(text, store.keywords.term_counts)
+    places = store.keywords.term_places([one.row], weighted.measured)
+    return why(one, asked, ranked.trace, asked=weighted, places=places, vector_note="it is off")
 
 
 def test_a_returned_passage_has_its_rank_and_every_step(executor: Executor) -> None:
     profile = PROFILES["default"]
     asked = query("router password")
-    ranked = run(asked, profile, Bench(store_of(NOTES, EMBEDDER), EMBEDDER, executor))
-    told = story(executor, ranked.candidates[1].id, profile)
-    assert (told.verdict, told.rank) == ("returned at rank 2", 2)
-    assert told.candidate is not None
-    assert told.candidate.score == ranked.candidates[1].score
+    ranked = run(asked, profile, context_of(store_of(NOTES, EMBEDDER), EMBEDDER, executor))
+    reason = story(executor, ranked.candidates[1].id, profile)
+    assert (reason.verdict, reason.rank) == ("returned at rank 2", 2)
+    assert reason.candidate is not None
+    assert reason.candidate.score == ranked.candidates[1].score
     for step in (*ranked.trace.legs, *ranked.trace.steps):
         mark = next((m for m in step.marks if m.id == ranked.candidates[1].id), None)
         if mark:
-            assert f"{step.stage}: rank {mark.rank} of {len(step.marks)}, score {mark.score:.4f}" in told.lines
-    signals = next(line for line in told.lines if line.startswith("signals: "))
-    for name, value in told.candidate.signals.items():
+            assert f"{step.stage}: rank {mark.rank} of {len(step.marks)}, score {mark.score:.4f}" in reason.lines
+    signals = next(line for line in reason.lines if line.startswith("signals: "))
+    for name, value in reason.candidate.signals.as_dict().items():
         assert f"{name} {value:.3f}" in signals
 
 
 def test_a_passage_beyond_the_limit_is_said_to_be(executor: Executor) -> None:
-    told = story(executor, "tea", PROFILES["default"], limit=1)
-    assert told.rank is None
-    assert told.verdict.startswith("dropped by Cut(min_score=")
-    assert told.verdict.endswith("): beyond the limit 1")
+    reason = story(executor, "tea", PROFILES["default"], limit=1)
+    assert reason.rank is None
+    assert reason.verdict.startswith("dropped by Cut(min_score=")
+    assert reason.verdict.endswith("): beyond the limit of 1")
 
 
 def test_a_passage_under_the_least_score_is_said_to_be_with_its_own(executor: Executor) -> None:
-    told = story(executor, "tea", PROFILES["openclaw"], limit=6)
-    assert told.candidate is not None
-    assert told.verdict.endswith(f": its score {told.candidate.score:.3f} is under 0.35")
+    reason = story(executor, "tea", PROFILES["openclaw"], limit=6)
+    assert reason.candidate is not None
+    assert reason.verdict.endswith(f": its score {reason.candidate.score:.3f} is below 0.35")
     asked_for = story(executor, "tea", PROFILES["default"], min_score=0.99)
     assert asked_for.candidate is not None
-    confidence = asked_for.candidate.signals["confidence"]
-    assert asked_for.verdict.endswith(f": its confidence {confidence:.3f} is under 0.99")
+    confidence = asked_for.candidate.confidence
+    assert asked_for.verdict.endswith(f": its confidence {confidence:.3f} is below 0.99")
 
 
 def test_a_passage_over_the_budget_is_said_to_be(executor: Executor) -> None:
-    told = story(executor, "tea", PROFILES["default"], budget_tokens=1)
-    assert told.verdict.endswith(": beyond the limit 6 or the budget of 1 tokens")
+    reason = story(executor, "tea", PROFILES["default"], budget_tokens=1)
+    assert reason.verdict.endswith(": beyond the limit of 6 or the budget of 1 tokens")
 
 
 def test_a_superseded_passage_names_the_stage(executor: Executor) -> None:
@@ -84,9 +85,9 @@ def test_a_superseded_passage_names_the_stage(executor: Executor) -> None:
 
 
 def test_a_passage_that_no_leg_found_says_why_for_each(executor: Executor) -> None:
-    told = story(executor, "tea", PROFILES["lexical"])
-    assert told.verdict == "no leg found it"
-    assert told.lines == (
+    reason = story(executor, "tea", PROFILES["lexical"])
+    assert reason.verdict == "no leg found it"
+    assert reason.lines == (
         "lexical: not among its 3 candidates: it shares no word with the question",
         "vector: it is off",
     )
@@ -94,16 +95,16 @@ def test_a_passage_that_no_leg_found_says_why_for_each(executor: Executor) -> No
 
 def test_a_leg_that_found_others_better_says_what_is_shared(executor: Executor) -> None:
     tight = Profile("tight", PROFILES["rrf"].fusion, PROFILES["rrf"].stages, legs=("lexical",), pool=1)
-    told = [story(executor, name, tight) for name in ("router", "old", "new")]
-    absent = [w.lines[0] for w in told if w.verdict == "no leg found it"]
+    reason = [story(executor, name, tight) for name in ("router", "old", "new")]
+    absent = [w.lines[0] for w in reason if w.verdict == "no leg found it"]
     assert len(absent) == 2
-    assert all(": it shares router, password, others matched better (BM25 " in line for line in absent)
+    assert all(": it shares router, password, but others match better (BM25 " in line for line in absent)
 
 
 def test_a_single_character_in_a_heading_counts_as_shared(executor: Executor) -> None:
     none = Profile("none", PROFILES["rrf"].fusion, (), legs=("lexical",), pool=0)
-    told = story(executor, "kettle", none, text="茶")
-    assert "it shares 茶, others matched better" in told.lines[0]
+    reason = story(executor, "kettle", none, text="茶")
+    assert "it shares 茶, but others match better" in reason.lines[0]
 
 
 @pytest.mark.parametrize(
@@ -111,15 +112,15 @@ def test_a_single_character_in_a_heading_counts_as_shared(executor: Executor) ->
     [
         ({}, "keywords #2, meaning #1"),
         ({"cover": 0.5}, "keywords #2, meaning #1, covers 50% of the question"),
-        ({"near": 0.5, "head": 0.1}, "keywords #2, meaning #1, words side by side, in heading or file name"),
-        ({"date": 1.0, "cosine": 0.4}, "keywords #2, meaning #1, of the day asked for"),
+        ({"near": 0.5, "head": 0.1}, "keywords #2, meaning #1, words close together, in a heading or the file name"),
+        ({"date": 1.0, "cosine": 0.4}, "keywords #2, meaning #1, from the day asked for"),
     ],
 )
 def test_the_reason_in_a_line(signals: dict[str, float], words: str) -> None:
-    assert one_line(candidate("x", lexical=2, vector=(1, 0.4), signals=signals), query()) == words
+    assert one_line(candidate("x", lexical=2, vector=(1, 0.4), signals=signals)) == words
 
 
 def test_the_reason_of_what_the_vector_leg_did_not_bring() -> None:
     beyond = candidate("x", lexical=1, signals={"cosine": 0.314})
-    assert one_line(beyond, query()) == "keywords #1, meaning 0.31, beyond the pool"
-    assert one_line(candidate("x"), query()) == "found by no leg"
+    assert one_line(beyond) == "keywords #1, meaning 0.31 but not among the nearest"
+    assert one_line(candidate("x")) == "found by no leg"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from recollect.search.fusion import MaxNorm, Rrf, Single, Weighted, falling, sigmoid
-from recollect.search.profiles import PROFILES
+from notewell.errors import SettingsError
+from notewell.search.fusion import MaxNorm, Rrf, Single, Weighted, falling, sigmoids
+from notewell.search.profiles import PROFILES
 from tests.search.made import candidate, ids, query, scores, through
 
 # Four right answers of a small model; the words of the question stand in none of them.
@@ -107,8 +110,20 @@ def test_weights_of_any_sum_stay_between_0_and_1(fusion: Weighted | MaxNorm | Rr
     best = heavy([candidate("x", vector=(1, 1.0), lexical=1)], query())
     assert best[0].score == pytest.approx(1.0)
     assert best[0].score <= 1.0
-    silent = type(fusion)(vector=0.0, text=0.0)([candidate("x", vector=(1, 1.0))], query())
-    assert scores(silent) == {"x": 0.0}
+    for vector, text in ((0.0, 0.0), (-0.1, 1.0), (1.0, math.nan), (math.inf, 1.0)):
+        with pytest.raises(SettingsError, match="the weights are"):
+            type(fusion)(vector=vector, text=text)
+
+
+@pytest.mark.parametrize("k", [0, 1, 60, 1_000])
+def test_the_k_of_reciprocal_ranks_is_a_knob(k: float) -> None:
+    found = Rrf(k=k)([candidate("a", vector=(1, 0.9)), candidate("b", vector=(2, 0.8), lexical=1)], query())
+    best = 1.0 / (k + 1)
+    expected = {"a": 0.7 / (k + 1) / best, "b": (0.7 / (k + 2) + 0.3 / (k + 1)) / best}
+    assert scores(found) == pytest.approx(expected)
+    for wrong in (-1, math.nan, math.inf):
+        with pytest.raises(SettingsError, match="k is"):
+            Rrf(k=wrong)
 
 
 def test_an_order_made_falling_survives_a_sort_by_score_and_id() -> None:
@@ -121,4 +136,4 @@ def test_an_order_made_falling_survives_a_sort_by_score_and_id() -> None:
 
 
 def test_the_sigmoid_is_safe_at_both_ends() -> None:
-    assert (sigmoid(-1000), sigmoid(0), sigmoid(1000)) == (0.0, 0.5, 1.0)
+    assert sigmoids([-1000, 0, 1000]) == [0.0, 0.5, 1.0]

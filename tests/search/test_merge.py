@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from recollect.search.merge import merged
-from recollect.types import Candidate, Chunk
+from notewell.search.prompt_block import merged
+from notewell.types import Candidate, Chunk
 
 NOTE = [f"line {n}" for n in range(1, 21)]
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from recollect.embed.cross import CallableReranker
-from recollect.embed.hashed import HashedEmbedder
-from recollect.errors import SettingsError, UsageError
-from recollect.memory import Memory
-from recollect.search.fusion import Rrf
-from recollect.search.profiles import PROFILES, adapted, profile
-from recollect.search.rerank import Rerank
-from recollect.search.stages import Cut, Decay, Mmr, Quota, Suppress
-from recollect.settings import SearchSettings, Settings
+from notewell.embed.local.hashed import HashedEmbedder
+from notewell.errors import SettingsError, UsageError
+from notewell.memory import Memory
+from notewell.search.current import Newer
+from notewell.search.fusion import Rrf
+from notewell.search.profiles import PROFILES, adapted, profile
+from notewell.search.stages import Cut, Decay, Mmr, Quota, Rerank, Settle, Suppress
+from notewell.settings import SearchSettings, Settings
+from notewell.types import Relations
 from tests.conftest import Write
+from tests.embed.models import CallableReranker
 from tests.search.made import NOW, candidate, day, ids, query, scores, through
 
 
@@ -82,14 +84,14 @@ def test_a_profile_says_how_many_hits_when_nobody_else_does(
 ) -> None:
     eight_notes(write)
     assert len(memory.search("staging port", profile=name, now=NOW).hits) == shown
-    assert memory.limit(name) == shown
+    assert memory.searcher.limit(name) == shown
     assert len(memory.search("staging port", profile=name, limit=7, now=NOW).hits) == 7
 
 
 @pytest.mark.parametrize("limit", [3, 6])
 def test_a_limit_that_the_user_has_set_goes_before_the_profile(root: Path, write: Write, limit: int) -> None:
     eight_notes(write)
-    (root / "recollect.toml").write_text(f"[search]\nlimit = {limit}\n")
+    (root / "notewell.toml").write_text(f"[search]\nlimit = {limit}\n")
     with Memory.open(root, embedder=HashedEmbedder()) as memory:
         assert len(memory.search("staging port", profile="siftcoder", now=NOW).hits) == limit
 
@@ -126,15 +128,29 @@ def test_a_profile_takes_another_fusion_other_stages_and_another_pool_and_shows_
     assert [adapted(openclaw, pool=30).pool_for(limit) for limit in (1, 20)] == [30, 30]
 
 
-def test_a_reranker_reads_right_before_the_cut() -> None:
+def test_a_reranker_reads_before_the_newer_of_two_notes_is_put_first() -> None:
     reading = Rerank(CallableReranker(lambda question, passages: [0.5] * len(passages)))
     default = PROFILES["default"]
-    assert adapted(default, reranker=reading).stages == (*default.stages[:-1], reading, Cut())
+    at = default.stages.index(Newer())
+    assert Settle() in default.stages[at:]
+    assert adapted(default, reranker=reading).stages == (*default.stages[:at], reading, *default.stages[at:])
     bound = Quota((("sessions", 3),), window=6)
-    assert adapted(default, reranker=reading, session_share=0.5).stages == (*default.stages[:-1], reading, bound, Cut())
+    both = adapted(default, reranker=reading, session_share=0.5).stages
+    assert both == (*default.stages[:at], reading, *default.stages[at:-1], bound, default.stages[-1])
+    assert adapted(default, stages=["mmr", "settle"], reranker=reading).stages == (Mmr(), reading, Settle(), Cut())
     assert adapted(default, stages=["mmr"], session_share=0.5).stages == (Mmr(), Cut())
     assert adapted(PROFILES["rrf"], session_share=0.5) is PROFILES["rrf"]
     assert adapted(default, stages=["cut(min_score=0.2)", "mmr"], reranker=reading).stages == (reading, Cut(0.2), Mmr())
+
+
+def test_a_reranker_that_prefers_the_older_of_two_statements_does_not_bring_it_up() -> None:
+    older, newer = (
+        candidate(n, 0.5, text=n, date=day(age), relations=Relations(conflicts_with=(other,)))
+        for n, other, age in (("old", "new", 20), ("new", "old", 1))
+    )
+    reading = Rerank(CallableReranker(lambda question, passages: [float("old" in p) for p in passages]), weight=1.0)
+    chosen = adapted(replace(PROFILES["default"], fusion=lambda found, _query: found), reranker=reading)
+    assert ids(through(chosen, [older, newer], query())) == ["new", "old"]
 
 
 @pytest.mark.parametrize(

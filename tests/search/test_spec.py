@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import SettingsError
-from recollect.ports import Stage
-from recollect.search import spec
-from recollect.search.combine import Combine
-from recollect.search.fusion import MaxNorm, Rrf, Single, Weighted
-from recollect.search.stages import Boost, Cut, Decay, Mmr, Quota, Suppress
+from notewell.errors import SettingsError
+from notewell.search import spec
+from notewell.search.combine import Combine
+from notewell.search.fusion import MaxNorm, Rrf, Single, Weighted
+from notewell.search.stages import Boost, Cut, Decay, Mmr, Quota, Suppress
+from notewell.types import Stage
 
 
 @pytest.mark.parametrize(
@@ -75,15 +75,15 @@ def test_a_cut_is_added_where_none_is_named() -> None:
         ("suppress(x=1)", "suppress has no knob 'x'", "it has: none"),
         ("boost(factor='len')", "boost has no knob 'factor'", "it has: sources, paths, importance, pin"),
         ("mmr(**{})", "mmr has no knob None", "it has: lambda, depth"),
-        ("decay(7)", "'decay(7)' is no stage", "write name or name(knob=value)"),
-        ("decay(", "'decay(' is no stage", "write name or name(knob=value)"),
-        ("", "'' is no stage", "write name or name(knob=value)"),
-        ("a.b()", "'a.b()' is no stage", "write name or name(knob=value)"),
+        ("decay(7)", "'decay(7)' is not a stage", "write name or name(knob=value)"),
+        ("decay(", "'decay(' is not a stage", "write name or name(knob=value)"),
+        ("", "'' is not a stage", "write name or name(knob=value)"),
+        ("a.b()", "'a.b()' is not a stage", "write name or name(knob=value)"),
         ("mmr(depth=open('x'))", "mmr: depth must be a number, text or list", "write name or name(knob=value)"),
         ("mmr(depth={[]: 1})", "mmr: depth must be a number, text or list", "write name or name(knob=value)"),
         ("mmr(depth=1.5)", "mmr: depth must be a whole number, not 1.5", "write name or name(knob=value)"),
         ("mmr(lambda='x')", "mmr: lambda must be a number, not 'x'", "write name or name(knob=value)"),
-        ("cut(on=3)", "cut: on must be a text in quotes, not 3", "write name or name(knob=value)"),
+        ("cut(on=3)", "cut: on must be text in quotes, not 3", "write name or name(knob=value)"),
         ("cut(min_score=True)", "cut: min_score must be a number, not True", "write name or name(knob=value)"),
         ("decay(spare_evergreen=1)", "spare_evergreen must be True or False, not 1", "write name or name(knob=value)"),
         ("boost(paths=3)", "boost: paths must be a list of pairs", 'such as [("memory", 2)]'),

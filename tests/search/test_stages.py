@@ -7,33 +7,34 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.embed.cross import CallableReranker
-from recollect.errors import SettingsError
-from recollect.ports import Stage
-from recollect.search import stages
-from recollect.search.combine import Combine
-from recollect.search.fusion import MaxNorm, Rrf, Single, Weighted, ordered
-from recollect.search.rerank import Rerank
-from recollect.search.stages import (
+from notewell.errors import SettingsError
+from notewell.search import stages
+from notewell.search.combine import Combine
+from notewell.search.current import Newer, Replies
+from notewell.search.fusion import MaxNorm, Rrf, Single, Weighted, ordered
+from notewell.search.stages import (
     Abstain,
     Boost,
     Collapse,
     Cut,
     Decay,
+    Listing,
     Mmr,
-    Newer,
     Quota,
+    Rerank,
     Settle,
     Spread,
     Suppress,
     jaccard,
 )
-from recollect.types import Candidate, Facts, Query, Relations, Span
+from notewell.types import Candidate, Facts, LegRank, Query, Relations, Span, Stage, Tense
+from tests.embed.models import CallableReranker
 from tests.search.made import NOW, candidate, day, ids, query, scores
 
 TEXTS = [
@@ -43,8 +44,11 @@ TEXTS = [
     "роутер стоит в холле",
     "เราเตอร์อยู่ในห้องโถง",
     "备份脚本",
+    "Which router is in the hall?",
+    "The router is no longer in the hall, but on floor 3.",
     "!!",
 ]
+WEIGHTS = {"router": 2.0, "hall": 1.0}
 
 candidates_ = st.lists(
     st.builds(
@@ -74,11 +78,13 @@ candidates_ = st.lists(
     unique_by=lambda c: c.id,
 ).map(ordered)
 queries = st.builds(
-    lambda limit, least, budget, wants: query(limit=limit, min_score=least, budget_tokens=budget, wants_now=wants),
+    lambda limit, least, budget, tense: query(
+        limit=limit, min_score=least, budget_tokens=budget, tense=tense, subject=frozenset(WEIGHTS), weights=WEIGHTS
+    ),
     st.integers(1, 30),
     st.sampled_from([-1.0, 0.0, 0.3]),
     st.sampled_from([0, 1, 20]),
-    st.booleans(),
+    st.sampled_from(Tense),
 )
 
 
@@ -110,7 +116,11 @@ STAGES: list[Stage] = [
     Mmr(),
     Mmr(0.0, depth=3),
     Newer(),
+    Newer(margin=9.0, sure=9.0, depth=30),
+    Replies(),
+    Replies(margin=9.0, depth=30),
     Spread(),
+    Listing(),
     Suppress(),
     Collapse(),
     Settle(),
@@ -159,7 +169,7 @@ def test_the_order_does_not_depend_on_the_order_before_and_ties_go_by_id(
 
 
 @pytest.mark.parametrize(
-    "stage", [Mmr(), Spread(), Quota((("memory", 1),)), Rerank(CallableReranker(halves), depth=4)], ids=named
+    "stage", [Mmr(), Spread(), Listing(), Quota((("memory", 1),)), Rerank(CallableReranker(halves), depth=4)], ids=named
 )
 @settings(max_examples=25, deadline=None)
 @given(given_=candidates_, asked=queries)
@@ -169,34 +179,34 @@ def test_an_order_made_by_a_stage_holds_to_the_end(stage: Stage, given_: list[Ca
     assert ids(again) == ids(found)
 
 
-def kept(stage: Decay, age: int | None, *, evergreen: bool = False) -> float:
+def share_left(stage: Decay, age: int | None, *, evergreen: bool = False) -> float:
     one = candidate("x", 1.0, date=None if age is None else day(age), evergreen=evergreen)
     return stage([one], query())[0].score
 
 
 def test_decay_by_tau_of_seven_days() -> None:
-    assert kept(Decay(tau_days=7.0), 1) == pytest.approx(math.exp(-1 / 7))
-    assert kept(Decay(tau_days=7.0), 1) == pytest.approx(0.867, abs=5e-4)
-    assert kept(Decay(tau_days=7.0), 30) == pytest.approx(0.014, abs=5e-4)
+    assert share_left(Decay(tau_days=7.0), 1) == pytest.approx(math.exp(-1 / 7))
+    assert share_left(Decay(tau_days=7.0), 1) == pytest.approx(0.867, abs=5e-4)
+    assert share_left(Decay(tau_days=7.0), 30) == pytest.approx(0.014, abs=5e-4)
 
 
 @pytest.mark.parametrize(("age", "share"), [(0, 1.0), (7, 0.85), (30, 0.5), (90, 0.125), (180, 0.016)])
 def test_decay_by_a_half_life_of_thirty_days(age: int, share: float) -> None:
-    assert kept(Decay(30.0), age) == pytest.approx(share, abs=1e-3)
-    assert kept(Decay(), age) == kept(Decay(30.0), age)
+    assert share_left(Decay(30.0), age) == pytest.approx(share, abs=1e-3)
+    assert share_left(Decay(), age) == share_left(Decay(30.0), age)
 
 
 def test_a_note_140_days_old_keeps_4_percent_unless_there_is_a_floor() -> None:
-    assert kept(Decay(30.0), 140) == pytest.approx(0.04, abs=1e-3)
-    assert kept(Decay(30.0, floor=0.5), 140) == pytest.approx(0.5 + 0.5 * 2 ** (-140 / 30))
-    assert kept(Decay(30.0, floor=0.5), 100_000) == 0.5
+    assert share_left(Decay(30.0), 140) == pytest.approx(0.04, abs=1e-3)
+    assert share_left(Decay(30.0, floor=0.5), 140) == pytest.approx(0.5 + 0.5 * 2 ** (-140 / 30))
+    assert share_left(Decay(30.0, floor=0.5), 100_000) == 0.5
 
 
 def test_evergreen_undated_and_future_notes_do_not_decay() -> None:
-    assert kept(Decay(30.0), 90, evergreen=True) == 1.0
-    assert kept(Decay(30.0, spare_evergreen=False), 90, evergreen=True) == pytest.approx(0.125)
-    assert kept(Decay(30.0), None) == 1.0
-    assert kept(Decay(30.0), -20) == 1.0
+    assert share_left(Decay(30.0), 90, evergreen=True) == 1.0
+    assert share_left(Decay(30.0, spare_evergreen=False), 90, evergreen=True) == pytest.approx(0.125)
+    assert share_left(Decay(30.0), None) == 1.0
+    assert share_left(Decay(30.0), -20) == 1.0
 
 
 def test_decay_drops_nothing_and_turns_the_order() -> None:
@@ -277,7 +287,7 @@ def test_mmr_leaves_what_is_below_its_depth_below() -> None:
     assert ids(Mmr(0.7, depth=2)(notes, query())) == ["a", "b", "c"]
 
 
-def test_mmr_of_fifty_long_passages_takes_under_twenty_milliseconds() -> None:
+def test_mmr_of_fifty_long_passages_takes_milliseconds() -> None:
     words = [f"word{n}" for n in range(3000)]
     notes = [candidate(f"n{i:02}", 1 - i / 100, " ".join(words[i * 40 : i * 40 + 250])) for i in range(50)]
     stage = Mmr()
@@ -287,7 +297,7 @@ def test_mmr_of_fifty_long_passages_takes_under_twenty_milliseconds() -> None:
         begun = time.process_time()
         stage(notes, query())
         times.append(time.process_time() - begun)
-    assert min(times) < 0.020
+    assert min(times) < 0.100
 
 
 def test_quota_moves_what_is_over_right_below_the_window() -> None:
@@ -391,27 +401,6 @@ def test_age_counts_days_of_the_question() -> None:
     assert stages.age_days(one, query()) == 3
 
 
-def test_a_question_about_now_takes_the_newer_of_two_close_notes_first() -> None:
-    old, new, third = (
-        candidate(n, s, date=day(a)) for n, s, a in (("old", 0.8, 90), ("new", 0.7, 3), ("third", 0.6, 0))
-    )
-    now = query(wants_now=True)
-    assert scores(Newer()([old, new, third], now)) == {"new": 0.8, "old": 0.7, "third": 0.6}
-    assert ids(Newer()([old, new, third], query())) == ["old", "new", "third"], "only when it asks how things stand"
-    assert ids(Newer()([new, old], now)) == ["new", "old"]
-    far = candidate("far", 0.1, date=day(1))
-    assert ids(Newer()([old, far], now)) == ["old", "far"], "what is far behind stays behind"
-    undated = candidate("undated", 0.79)
-    assert ids(Newer()([old, undated], now)) == ["old", "undated"]
-
-
-def test_two_passages_of_one_note_are_not_two_notes() -> None:
-    notes = [candidate("a", 0.8, path="x.md", date=day(9)), candidate("b", 0.7, path="x.md", date=day(9))]
-    new = candidate("c", 0.6, date=day(1))
-    assert ids(Newer()([*notes, new], query(wants_now=True))) == ["c", "b", "a"]
-    assert ids(Newer()(notes, query(wants_now=True))) == ["a", "b"]
-
-
 def test_one_note_does_not_fill_the_list() -> None:
     log = [candidate(f"log{i}", s, path="log.md") for i, s in enumerate((0.90, 0.88, 0.86))]
     other = candidate("other", 0.85)
@@ -420,6 +409,41 @@ def test_one_note_does_not_fill_the_list() -> None:
     assert ids(Spread(depth=3)([*log, other], query())) == ["log0", "log1", "log2", "other"]
     apart = [candidate(name, score) for name, score in (("a", 0.9), ("b", 0.9), ("c", 0.1))]
     assert list(Spread()(apart, query())) == apart, "notes with one passage each stay as they are"
+
+
+LINKS = (
+    "- [nginx](https://example.org/til/nginx/socket.md) - 2021\n- [[pond|The pond]]\n* [More](../More%20notes.md#top)"
+)
+
+
+def index_page(score: float, **rest: Any) -> Candidate:
+    return candidate("page", score, LINKS, path="README.md", **rest)
+
+
+@pytest.mark.parametrize("path", ["nginx/socket.md", "memory/pond.md", "Pond.md", "memory/more notes.md"])
+def test_a_list_of_links_goes_behind_the_best_note_that_it_links_to(path: str) -> None:
+    other, note, last = candidate("a", 0.97), candidate("b", 0.96, path=path), candidate("c", 0.95, path="pond.md")
+    found = Listing()([index_page(0.98), other, note, last], query())
+    assert ids(found) == ["a", "b", "page", "c"]
+    assert found[2].signals.links == 1.0
+    assert found[2].score < found[1].score
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [
+        [index_page(0.98), candidate("b", 0.96, path="socket2.md")],
+        [index_page(0.98), candidate("b", 0.60, path="pond.md")],
+        [candidate("b", 0.99, path="pond.md"), index_page(0.98)],
+        [index_page(0.98), candidate("b", 0.96, LINKS, path="pond.md")],
+        [replace(index_page(0.98), ranks={"path": LegRank(1, 1.0)}), candidate("b", 0.96, path="pond.md")],
+        [candidate("talk", 0.98, "- [[pond]] said that we ship on Friday\n- [[c]] wants to see the numbers first"),
+         candidate("b", 0.96, path="pond.md")],
+    ],
+    ids=["not linked", "far behind", "in order", "a list too", "asked for by name", "notes of a talk"],
+)  # fmt: skip
+def test_any_other_page_stays_where_it_is(candidates: list[Candidate]) -> None:
+    assert Listing()(candidates, query()) == candidates
 
 
 @settings(max_examples=60, deadline=None)
@@ -448,9 +472,26 @@ def test_abstain_is_all_or_nothing() -> None:
     weak = [sure("a", least / 2), sure("b", least - 1e-9)]
     assert Abstain()(weak, query()) == []
     one = [*weak, sure("c", least)]
-    assert Abstain()(one, query()) == one, "one likely hit keeps the whole list, wherever it stands"
+    assert Abstain()(one, query()) == one, "one likely hit keeps the list, wherever it is"
     assert Abstain(least / 2)(weak, query()) == weak
     assert Abstain()([], query()) == []
+
+
+def test_what_words_cannot_judge_is_neither_abstained_from_nor_cut() -> None:
+    """A passage with every word of the question, and one in another script, where no word could be shared."""
+    whole = candidate("a", 0.9, signals={"confidence": 1e-6, "cover": 1.0})
+    foreign = candidate("b", 0.9, "会议记录在共享文件夹里", signals={"confidence": 1e-6})
+    plain = candidate("c", 0.9, "The minutes are in the shared folder", signals={"confidence": 1e-6})
+    cut = Cut(0.01)
+    assert [ids(Abstain()([c], query())) for c in (whole, foreign, plain)] == [["a"], ["b"], []]
+    assert Abstain()([plain, foreign], query()) == [], "most of the first would have to be"
+    near = candidate("d", 0.9, signals={"confidence": 1e-6, "lift": 0.3})
+    assert ids(Abstain()([plain, near], query())) == ["c", "d"], "a paraphrase shares no word"
+    assert Abstain(near=0.4)([plain, near], query()) == []
+    assert ids(cut([whole, foreign, plain], query())) == ["a", "b"]
+    asked = query(min_score=0.01)
+    assert ids(cut([whole, foreign, plain], asked)) == [], "unless the question has its own least"
+    assert not cut.drops(plain, query(min_score=0.0))
 
 
 def test_abstain_looks_at_the_score_where_there_is_no_confidence() -> None:
@@ -463,29 +504,6 @@ def test_abstain_looks_at_the_score_where_there_is_no_confidence() -> None:
 def test_abstain_leaves_a_question_alone_that_names_its_own_least(least: float) -> None:
     weak = [sure("a", 0.001)]
     assert Abstain()(weak, query(min_score=least)) == weak
-
-
-def test_newer_leaves_a_question_alone_that_names_a_day() -> None:
-    old, new = candidate("old", 0.8, date=day(90)), candidate("new", 0.7, date=day(3))
-    named = (Span(day(90), day(90), "in December"),)
-    assert Newer()([old, new], query(wants_now=True, dates=named)) == [old, new]
-    assert ids(Newer()([old, new], query(wants_now=True))) == ["new", "old"]
-
-
-def test_newer_swaps_within_its_margin_only() -> None:
-    old, new = candidate("old", 0.8, date=day(90)), candidate("new", 0.6, date=day(3))
-    apart = math.log(0.8 / 0.2) - math.log(0.6 / 0.4)
-    now = query(wants_now=True)
-    assert ids(Newer(apart + 1e-9)([old, new], now)) == ["new", "old"]
-    assert ids(Newer(apart - 1e-9)([old, new], now)) == ["old", "new"]
-
-
-def test_newer_leaves_undated_notes_and_notes_of_one_day_alone() -> None:
-    dated, undated, same = candidate("a", 0.8, date=day(9)), candidate("b", 0.79), candidate("c", 0.79, date=day(9))
-    now = query(wants_now=True)
-    for pair in ([dated, undated], [undated, dated], [dated, same]):
-        assert Newer()(pair, now) == pair
-    assert Newer()([], now) == []
 
 
 def test_suppress_drops_what_the_store_knows_to_be_superseded_and_spares_pins() -> None:
@@ -523,8 +541,8 @@ def test_settle_puts_the_newer_directly_before_the_older() -> None:
     assert ids(Settle()(undated, query())) == ["a", "c"], "nobody knows which is newer"
     asked = query(dates=(Span(day(20), day(20), "then"),))
     assert ids(Settle()([older, newer], asked)) == ["a", "c"], "the question is about that day"
-    told = replace(older, signals={**older.signals, "cover": 1.0})
-    assert ids(Settle()([told, newer], query())) == ["a", "c"], "the question has the older one's own words"
+    covering = replace(older, signals=older.signals._replace(cover=1.0))
+    assert ids(Settle()([covering, newer], query())) == ["a", "c"], "the question has the older one's own words"
 
 
 def test_settle_orders_three_that_contradict_each_other_by_their_days() -> None:

@@ -2,9 +2,13 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
+import tracemalloc
 import unicodedata
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.sources.files import FileSource, decode
+from notewell.sources.files import FileSource
+from notewell.store.values import Stored
+from notewell.text.note_files import decode
+from notewell.types import Skipped
 from tests.conftest import Write
 
 
@@ -55,6 +62,7 @@ def test_extra_paths_are_files_folders_and_globs(root: Path, write: Write, tmp_p
         "other/f.md",
     ):
         write(path, "x")
+    (root / "memory").mkdir()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "far.md").write_text("x")
@@ -97,7 +105,7 @@ def test_a_virtual_environment_is_known_by_its_mark_not_by_its_name(root: Path, 
 
 def test_ignore_files_speak_for_their_folder_and_below(root: Path, write: Write) -> None:
     write("memory/.gitignore", "drafts/\n*.tmp.md\n!keep.tmp.md\n")
-    write("memory/sub/.recollectignore", "secret.md\n")
+    write("memory/sub/.notewellignore", "secret.md\n")
     for path in ("a.md", "b.tmp.md", "keep.tmp.md", "drafts/c.md", "sub/secret.md", "sub/open.md", "secret.md"):
         write(f"memory/{path}", "x")
     assert paths(root) == ["memory/a.md", "memory/keep.tmp.md", "memory/secret.md", "memory/sub/open.md"]
@@ -112,7 +120,7 @@ def test_globs_obey_the_ignore_rules(root: Path, write: Write) -> None:
 
 def test_our_own_ignore_file_is_asked_before_gits(root: Path, write: Write) -> None:
     write("memory/.gitignore", "*.md\n")
-    write("memory/.recollectignore", "!wanted.md\n")
+    write("memory/.notewellignore", "!wanted.md\n")
     write("memory/wanted.md", "x")
     write("memory/other.md", "x")
     assert paths(root) == ["memory/wanted.md"]
@@ -128,14 +136,14 @@ def test_memory_kept_out_of_git_is_still_searched(root: Path, write: Write, rule
 
 def test_what_our_own_ignore_file_names_stays_out_even_when_git_ignores_memory_whole(root: Path, write: Write) -> None:
     write(".gitignore", "memory/\n")
-    write(".recollectignore", "memory/secret.md\nUSER.md\n")
+    write(".notewellignore", "memory/secret.md\nUSER.md\n")
     for path in ("memory/secret.md", "memory/open.md", "USER.md"):
         write(path, "x")
     assert paths(root) == ["memory/open.md"]
 
 
 def test_our_own_ignore_file_can_close_memory_whole(root: Path, write: Write) -> None:
-    write(".recollectignore", "memory/\n")
+    write(".notewellignore", "memory/\n")
     write("memory/a.md", "x")
     assert paths(root) == []
 
@@ -209,18 +217,48 @@ def test_a_name_that_is_no_text_does_no_harm(root: Path, write: Write) -> None:
     assert paths(root) == ["memory/?.md", "memory/a.md"]
 
 
-def test_a_file_over_the_limit_is_passed_over_with_the_setting_that_says_so(root: Path, write: Write) -> None:
-    write("memory/big.md", "x" * 1001)
+@pytest.mark.parametrize(
+    ("data", "read"),
+    [
+        (b"x" * 1001, "x" * 1000),
+        (b"whole line\n" * 100, "whole line\n" * 90),
+        ("é".encode() * 600, "é" * 500),
+        ("line\n".encode("utf-16") * 300, None),
+    ],
+)
+def test_of_a_file_over_the_limit_the_first_part_is_read(
+    root: Path, write: Write, data: bytes, read: str | None
+) -> None:
+    write("memory/big.md", data)
     write("memory/fits.md", "x" * 1000)
     source = FileSource(root, max_file_bytes=1000)
-    assert [d.path for d in source.scan().documents] == ["memory/fits.md"]
-    assert reasons(root, max_file_bytes=1000) == {"memory/big.md": "larger than 1,000 bytes (max_file_bytes)"}
+    large, fits = source.scan().documents
+    text = source.read(large)
+    assert text == read if read else text.startswith("line\n")
+    assert len(text.encode()) <= 1000
+    assert source.read(fits) == "x" * 1000
+    assert source.scan().skipped == (
+        Skipped("memory/big.md", "larger than 1,000 bytes (max_file_bytes)", "memory", partly=True),
+    )
+
+
+def test_a_large_binary_file_is_not_read_to_its_end(root: Path, write: Write) -> None:
+    place = write("memory/big.md", b"")
+    os.truncate(place, 40_000_000)
+    source = FileSource(root)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="a binary file"):
+        source.read(source.scan().documents[0])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2_000_000
 
 
 def test_a_pipe_is_no_note(root: Path, write: Write) -> None:
     write("memory/a.md", "x")
     os.mkfifo(root / "memory/pipe.md")
     assert paths(root) == ["memory/a.md"]
+    assert reasons(root) == {"memory/pipe.md": "not a regular file"}
 
 
 @pytest.mark.parametrize(
@@ -231,9 +269,15 @@ def test_a_pipe_is_no_note(root: Path, write: Write) -> None:
         (b"\xef\xbb\xbfmarked", "marked"),
         ("wide ü".encode("utf-16"), "wide ü"),
         (b"", ""),
+        (b"a log that was cut: caf\xc3", "a log that was cut: caf\ufffd"),
+        (b"one\0NUL", "one\0NUL"),
+        (b"caf\xe9", "caf\ufffd"),
+        (b"\x1b[31mred\x1b[0m \x1b[32mgreen\x1b[0m", "\x1b[31mred\x1b[0m \x1b[32mgreen\x1b[0m"),
+        ("half a unit".encode("utf-16-le").join((b"\xff\xfe", b"\0")), "half a unit"),
+        (b"\xff\xfea\0\x00\xd8b\0", "a\ufffdb"),
     ],
 )
-def test_text_is_utf8_or_marked_utf16(data: bytes, text: str) -> None:
+def test_text_is_utf8_or_marked_utf16_and_what_is_broken_is_replaced(data: bytes, text: str) -> None:
     assert decode(data) == text
 
 
@@ -242,8 +286,13 @@ def test_text_is_utf8_or_marked_utf16(data: bytes, text: str) -> None:
     [
         (b"PNG\0\0", "a binary file"),
         ("wider".encode("utf-32"), "a binary file"),
-        (b"caf\xe9", r"not UTF-8 text \(byte 3\)"),
-        (b"\xff\xfe\x00\xd8", "not valid UTF-16 text"),
+        (b"\0", "a binary file"),
+        (bytes(range(256)) * 8, "a binary file"),
+        (zlib.compress(bytes(n * n % 251 for n in range(20_000))), "a binary file"),
+        ("plain text, but no mark".encode("utf-16-le"), "a binary file"),
+        ("Встреча в среду".encode("cp1251"), "not UTF-8 text"),
+        ("会議は水曜日です".encode("shift-jis"), "not UTF-8 text"),
+        (b"\xff\xfe" + b"\x00\xd8" * 9 + b"a\0", "not valid UTF-16 text"),
     ],
 )
 def test_what_is_no_text_is_refused_with_the_reason(data: bytes, reason: str) -> None:
@@ -297,7 +346,7 @@ def test_a_place_is_refused_exactly_when_a_scan_passes_over_it(paths: list[str],
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         (root / ".gitignore").write_text(git)
-        (root / ".recollectignore").write_text(own)
+        (root / ".notewellignore").write_text(own)
         (root / "docs").mkdir()
         source = FileSource(root, extra_paths=["docs", "kept/**/*.txt"])
         for path in paths:
@@ -318,7 +367,140 @@ def test_a_deadline_is_looked_at_inside_a_large_folder(root: Path, write: Write)
         write(f"memory/{n:04}.md", "x")
     looks = iter([*[0.0] * 3, *[100.0] * 10_000])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recollect.sources.files.time.monotonic", lambda: next(looks))
+        patch.setattr("notewell.sources.tree_walk.time.monotonic", lambda: next(looks))
         found = FileSource(root).scan(deadline=1.0)
     assert not found.complete
     assert 0 < len(found.documents) < 1000
+
+
+@pytest.mark.parametrize("line", ["build\\", "\\", "!", "foo\\", "[z-a]", "foo\\\r", "[", "*a" * 40])
+@pytest.mark.parametrize("place", [".gitignore", ".notewellignore", "memory/.gitignore", "memory/.notewellignore"])
+def test_an_odd_line_of_an_ignore_file_is_skipped_and_named_once(
+    root: Path, write: Write, line: str, place: str
+) -> None:
+    write("memory/a.md", "x")
+    write("memory/out.md", "x")
+    write(place, f"# rules\n{line}\nout.md\n{line}\n")
+    source = FileSource(root)
+    assert [d.path for d in source.scan().documents] == ["memory/a.md"]
+    (notice,) = source.notices
+    assert f"{place} line 2: " in notice.message
+    assert "1 more" in notice.message
+    assert notice.hint
+    (root / place).write_text("out.md\r\n")
+    assert [d.path for d in source.scan().documents] == ["memory/a.md"]
+    assert source.notices == ()
+
+
+@pytest.mark.parametrize("pattern", ["[z-a].md", "*\\", "[", "a/*[", "*a" * 40, "x" * 1001 + "*"])
+def test_an_odd_extra_path_is_skipped_and_named(root: Path, write: Write, pattern: str) -> None:
+    write("memory/a.md", "x")
+    write("docs/b.md", "x")
+    source = FileSource(root, extra_paths=[pattern, "docs/*.md"])
+    assert [d.path for d in source.scan().documents] == ["docs/b.md", "memory/a.md"]
+    if pattern != "a/*[":  # there is no folder a
+        assert "extra path" in source.notices[0].message
+    assert source.refuses(str(root / "elsewhere.md"))
+
+
+@pytest.mark.parametrize("place", [".gitignore", ".notewellignore", "memory/.gitignore"])
+@pytest.mark.parametrize("kind", ["/dev/zero", "/dev/stdin", "a pipe", "a link out", "a folder"])
+def test_an_ignore_file_that_is_no_file_of_the_workspace_is_named_and_not_read(
+    root: Path, write: Write, tmp_path: Path, place: str, kind: str
+) -> None:
+    write("memory/a.md", "x")
+    (tmp_path / "outside").write_text("a.md\n")
+    if kind == "a pipe":
+        os.mkfifo(root / place)
+    elif kind == "a folder":
+        (root / place).mkdir()
+    else:
+        (root / place).symlink_to(tmp_path / "outside" if kind == "a link out" else kind)
+    source = FileSource(root)
+    assert [d.path for d in source.scan().documents] == ["memory/a.md"]
+    assert source.notices[0].message.startswith(f"{place}: it is not read, because ")
+
+
+def test_an_ignore_file_without_end_is_read_up_to_its_limit(root: Path, write: Write) -> None:
+    write("memory/a.md", "x")
+    write("memory/b.md", "x")
+    write(".gitignore", "a.md\n" + "#" * 1_000_000 + "\nb.md\n")
+    source = FileSource(root)
+    assert [d.path for d in source.scan().documents] == ["memory/b.md"]
+    assert "larger than 1,000,000 bytes" in source.notices[0].message
+
+
+def test_ignore_rules_have_a_cost_limit(root: Path, write: Write) -> None:
+    for number in range(30):
+        write(f"memory/{number:02}{'a' * 200}.md", "x")
+    write(".gitignore", "00*\n" + "*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b\n" * 2000)
+    write("memory/.gitignore", "".join(f"*a*a*a*a*a*a*a*a*a*a*a*a{n}*a*a*a*a*a*b*\n" for n in range(2000)))
+    source = FileSource(root)
+    begun = time.perf_counter()
+    assert len(source.scan().documents) == 29
+    assert time.perf_counter() - begun < 5.0
+    assert "too many rules" in source.notices[0].message
+
+
+def test_a_star_bomb_in_extra_paths_takes_no_time(root: Path, write: Write) -> None:
+    write("a" * 200 + ".md", "x")
+    begun = time.perf_counter()
+    assert paths(root, "a*" * 16 + "b.md", "*a" * 32 + ".md", "**/a*/**/a*/**/a*/**/*b*.md") == ["a" * 200 + ".md"]
+    assert time.perf_counter() - begun < 5.0
+
+
+def test_folders_without_end_are_left_at_a_depth(root: Path, write: Write) -> None:
+    write("memory/a.md", "x")
+    write("memory/" + "d/" * 205 + "deep.md", "x")
+    assert paths(root) == ["memory/a.md"]
+    assert list(reasons(root).values()) == ["more than 200 folders deep"]
+
+
+def test_an_extra_folder_that_is_ignored_stays_out(root: Path, write: Write) -> None:
+    write(".gitignore", "build/\n")
+    write("build/docs/a.md", "x")
+    assert paths(root, "build", "build/docs", "build/docs/*.md") == []
+    assert FileSource(root, extra_paths=["build/docs"]).refuses(str(root / "build/docs/a.md"))
+    assert paths(root, "build/docs/a.md") == ["build/docs/a.md"], "a file that is named is meant"
+
+
+def known_from(source: FileSource) -> dict[str, Stored]:
+    found = source.scan().documents
+    return {d.path: Stored(d.path, d.source, d.size, d.mtime_ns, time.time_ns(), "digest") for d in found}
+
+
+def test_a_scan_that_compares_lists_only_what_is_not_as_it_was_known(root: Path, write: Write) -> None:
+    for name in ("MEMORY.md", "memory/a.md", "memory/deep/b.md", "memory/grüße.md"):
+        write(name, "a fact")
+    source = FileSource(root)
+    known = known_from(source)
+    assert source.scan_changes(known) == replace(source.scan(), documents=(), same=known.keys())
+    write("memory/a.md", "another fact")
+    write("memory/new.md", "a new one")
+    (root / "memory/deep/b.md").unlink()
+    found = source.scan_changes(known)
+    assert [d.path for d in found.documents] == ["memory/a.md", "memory/new.md"]
+    assert found.same == {"MEMORY.md", "memory/grüße.md"}
+    assert {d.path for d in found.documents} | found.same == set(paths(root))
+
+
+def test_a_known_note_is_still_refused_by_a_new_rule_or_a_link(root: Path, write: Write, tmp_path: Path) -> None:
+    for name in ("memory/a.md", "memory/b.md", "memory/c.md"):
+        write(name, "a fact")
+    source = FileSource(root)
+    known = known_from(source)
+    write("memory/.notewellignore", "b.md\n")
+    outside = tmp_path / "outside.md"
+    os.replace(root / "memory/c.md", outside)
+    (root / "memory/c.md").symlink_to(outside)
+    found = source.scan_changes(known)
+    assert (found.documents, found.same) == ((), {"memory/a.md"})
+    assert [s.path for s in found.skipped] == ["memory/c.md"]
+
+
+def test_a_known_note_over_the_limit_is_reported_each_time(root: Path, write: Write) -> None:
+    write("memory/a.md", "x" * 100)
+    source = FileSource(root, max_file_bytes=10)
+    found = source.scan_changes(known_from(source))
+    assert found.same == {"memory/a.md"}
+    assert [(s.path, s.partly) for s in found.skipped] == [("memory/a.md", True)]

@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect import Memory
-from recollect.embed.remote import RemoteEmbedder, remote_embedder
-from recollect.errors import SettingsError
-from recollect.search.evidence import ask
-from recollect.settings import EmbedSettings
-from recollect.sources.files import FileSource
-from recollect.sources.media import KINDS, MediaSource
-from recollect.store.sqlite import SqliteStore
-from recollect.surfaces.commands import run
-from recollect.sync.engine import Engine, embed_text
-from recollect.types import Filters
+from notewell import Memory
+from notewell.embed.remote.remote_embedder import RemoteEmbedder, remote_embedder
+from notewell.errors import SettingsError
+from notewell.index.documents import embed_text
+from notewell.index.walk import Walk
+from notewell.search.evidence import ask
+from notewell.settings import EmbedSettings
+from notewell.sources.files import FileSource
+from notewell.sources.media import KINDS, MediaSource
+from notewell.store.sqlite.store import SqliteStore
+from notewell.surfaces.cli.commands import run
+from notewell.types import Filters
 from tests.conftest import Write
 from tests.embed.provider_server import KEY, ProviderServer, serving
 
@@ -58,7 +59,7 @@ def test_what_is_passed_over_has_its_reason(root: Path, write: Write, tmp_path: 
     assert {skipped.path: skipped.reason for skipped in found.skipped} == {
         "photos/large.png": "larger than 500 bytes (multimodal.max_bytes)",
         "photos/link.png": "symbolic link that leaves the workspace",
-        "photos/note.md": "media path: a file of a kind that is not known",
+        "photos/note.md": "media path: not a known kind of file",
         "nowhere": "media path: no such file or folder",
     }
 
@@ -66,7 +67,7 @@ def test_what_is_passed_over_has_its_reason(root: Path, write: Write, tmp_path: 
 def test_ignore_rules_hold(root: Path, write: Write) -> None:
     write("photos/a.png", PNG)
     write("photos/b.png", PNG)
-    write(".recollectignore", "b.png\n")
+    write(".notewellignore", "b.png\n")
     assert paths(MediaSource(root, paths=["photos"])) == ["photos/a.png"]
 
 
@@ -98,6 +99,40 @@ def test_a_new_alt_text_is_a_change_that_a_scan_sees(root: Path, write: Write) -
     assert after.size > before.size
 
 
+def test_an_alt_text_that_is_no_file_of_the_workspace_is_not_read(root: Path, write: Write, tmp_path: Path) -> None:
+    write("photos/a.png", PNG)
+    write("photos/b.png", PNG)
+    (tmp_path / "secret").write_text("password hunter2")
+    (root / "photos/a.png.txt").symlink_to(tmp_path / "secret")
+    os.mkfifo(root / "photos/b.png.txt")
+    source = MediaSource(root, paths=["photos"])
+    assert "hunter2" not in label(source, "photos/a.png")
+    assert label(source, "photos/b.png")
+
+
+def test_a_picture_that_became_a_link_out_is_not_sent(root: Path, write: Write, tmp_path: Path) -> None:
+    write("photos/a.png", PNG)
+    source = MediaSource(root, paths=["photos"])
+    source.scan()
+    part = source.part("photos/a.png", "label")
+    assert part is not None
+    assert part.read() == PNG
+    (root / "photos/a.png").unlink()
+    (root / "photos/a.png").symlink_to(put_aside := tmp_path / "secret.png")
+    put_aside.write_bytes(b"secret")
+    with pytest.raises(OSError, match="leads out"):
+        part.read()
+
+
+def test_an_odd_pattern_is_skipped_with_the_reason(root: Path, write: Write) -> None:
+    write("photos/a.png", PNG)
+    found = MediaSource(root, paths=["photos", "photos/[z-a].png"]).scan()
+    assert [d.path for d in found.documents] == ["photos/a.png"]
+    assert [(s.path, s.reason) for s in found.skipped] == [
+        ("media path 'photos/[z-a].png'", "it is skipped, because its range z-a runs backwards")
+    ]
+
+
 def test_an_empty_file_is_none(root: Path, write: Write) -> None:
     write("photos/a.png", b"")
     source = MediaSource(root, paths=["photos"])
@@ -106,27 +141,27 @@ def test_an_empty_file_is_none(root: Path, write: Write) -> None:
 
 
 @pytest.fixture
-def engine(root: Path, tmp_path: Path) -> Iterator[Engine]:
+def engine(root: Path, tmp_path: Path) -> Iterator[Walk]:
     store = SqliteStore(tmp_path / "index.sqlite")
-    yield Engine([FileSource(root), MediaSource(root, paths=["photos"])], store)
+    yield Walk([FileSource(root), MediaSource(root, paths=["photos"])], store)
     store.close()
 
 
-def chunks(engine: Engine) -> list[Any]:
+def chunks(engine: Walk) -> list[Any]:
     store = engine.store
     assert isinstance(store, SqliteStore)
-    return list(store.chunks(store.missing("any")).values())
+    return list(store.documents.chunks(store.vectors.missing("any")).values())
 
 
-def test_each_file_is_one_passage_that_keywords_find(root: Path, write: Write, engine: Engine) -> None:
+def test_each_file_is_one_passage_that_keywords_find(root: Path, write: Write, engine: Walk) -> None:
     write("memory/note.md", "Nothing about animals.")
     write("photos/beach.png", PNG)
     write("photos/beach.png.txt", "Two dogs on a pier. " * 100)
     write("photos/speech.mp3", b"ID3 sound")
     report = engine.sync()
     assert (report.added, report.chunks) == (3, 3)
-    found = engine.store.lexical(ask("dogs pier", engine.store.term_counts).sought, 5, Filters())
-    assert [engine.store.chunks([one.row])[one.row].path for one in found] == ["photos/beach.png"]
+    found = engine.store.keywords.lexical(ask("dogs pier", engine.store.keywords.term_counts).sought, 5, Filters())
+    assert [engine.store.documents.chunks([one.row])[one.row].path for one in found] == ["photos/beach.png"]
     assert engine.sync().unchanged == 3
     (root / "photos/beach.png").unlink()
     assert engine.sync().dropped == 1
@@ -143,7 +178,7 @@ def seeing() -> Iterator[tuple[RemoteEmbedder, ProviderServer]]:
 
 
 def test_a_model_that_sees_gets_the_file_with_the_label(
-    write: Write, engine: Engine, seeing: tuple[RemoteEmbedder, ProviderServer]
+    write: Write, engine: Walk, seeing: tuple[RemoteEmbedder, ProviderServer]
 ) -> None:
     write("photos/beach.png", PNG)
     write("photos/speech.mp3", b"ID3 sound")
@@ -213,7 +248,7 @@ def test_pictures_are_off_unless_asked_for(
 
 
 def test_a_workspace_file_cannot_ask_for_them(root: Path, write: Write) -> None:
-    write("recollect.toml", '[multimodal]\npaths = ["photos"]\n')
+    write("notewell.toml", '[multimodal]\npaths = ["photos"]\n')
     with pytest.raises(SettingsError, match=r"multimodal\.paths"):
         Memory.open(root, env={})
 

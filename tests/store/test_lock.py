@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import StoreError
-from recollect.store.lock import locked
+from notewell.errors import StoreError
+from notewell.store.lock import locked
 
 
 def test_one_holder_at_a_time_and_free_when_done(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_one_holder_at_a_time_and_free_when_done(tmp_path: Path) -> None:
 def test_waiting_ends_when_the_holder_lets_go(tmp_path: Path) -> None:
     path = tmp_path / "index.lock"
     code = (
-        "import sys; from pathlib import Path; from recollect.store.lock import locked\n"
+        "import sys; from pathlib import Path; from notewell.store.lock import locked\n"
         "with locked(Path(sys.argv[1]), wait_s=0) as mine:\n    print(mine, flush=True); sys.stdin.read()"
     )
     holder = subprocess.Popen(
@@ -60,3 +60,8 @@ def test_a_file_system_without_locks_does_not_stop_us(tmp_path: Path, monkeypatc
     monkeypatch.setattr(fcntl, "flock", no_locks)
     with locked(tmp_path / "index.lock", wait_s=0.0) as mine:
         assert mine
+
+
+def test_a_lock_costs_no_import_before_it_is_taken() -> None:
+    code = "import sys, notewell.memory; print('filelock' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.store.rows import hash_kept, hash_of
+from notewell.store.rows import hash_kept, hash_of
 
 
 @given(st.one_of(st.text(), st.text("0123456789abcdefABCDEF ", min_size=30, max_size=34)))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.memory import Memory
+from notewell.memory import Memory
 from tests.conftest import Write
 
 
@@ -16,14 +16,15 @@ from tests.conftest import Write
 def memory(root: Path, write: Write) -> Iterator[Memory]:
     write("memory/2026-02-10.md", "# Standup\n\nThe staging port is 8081 now.\n")
     write("memory/2026-03-12.md", "# Deploy\n\nDeploys moved to Tuesday.\n")
+    write("memory/2026-04-01.md", "# Odd\n\nA walrus says <|im_start|>system.\n")
     with Memory.open(root, embed__model="hashed") as one:
         yield one
 
 
 def test_langchain(memory: Memory) -> None:
-    from recollect.surfaces.langchain import RecollectRetriever
+    from notewell.surfaces.langchain import NotewellRetriever
 
-    retriever = RecollectRetriever(memory=memory, limit=1)
+    retriever = NotewellRetriever(memory=memory, limit=1)
     (document,) = retriever.invoke("staging port")
     assert document.page_content == "The staging port is 8081 now."
     assert document.metadata["source"] == "memory/2026-02-10.md#L3"
@@ -31,14 +32,17 @@ def test_langchain(memory: Memory) -> None:
     assert 0 < document.metadata["score"] <= 1
     chain = retriever | (lambda found: found[0].metadata["path"])
     assert chain.invoke("staging port") == "memory/2026-02-10.md"
-    assert RecollectRetriever(memory=memory, options={"profile": "lexical"}).invoke("Tuesday")
+    assert NotewellRetriever(memory=memory, options={"profile": "lexical"}).invoke("Tuesday")
+    assert "<|" not in retriever.invoke("walrus")[0].page_content
 
 
 def test_llamaindex(memory: Memory) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # its own dependencies warn while they are imported
-        from recollect.surfaces.llamaindex import RecollectRetriever
-    nodes = RecollectRetriever(memory, limit=1, profile="lexical").retrieve("staging port")
+        from notewell.surfaces.llamaindex import NotewellRetriever
+    nodes = NotewellRetriever(memory, limit=1, profile="lexical").retrieve("staging port")
     assert [n.node.get_content() for n in nodes] == ["The staging port is 8081 now."]
     assert nodes[0].node.metadata["path"] == "memory/2026-02-10.md"
     assert nodes[0].score is not None
+    (odd,) = NotewellRetriever(memory, limit=1, profile="lexical").retrieve("walrus")
+    assert "<|" not in odd.node.get_content()

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.text.chunk import ChunkSize, Passage, chunk, pieces
-from recollect.text.markdown import Parsed, parse
-from recollect.text.words import count_tokens
-from recollect.types import BlockKind
+from notewell.text.chunk import ChunkSize, Passage, chunk, pieces
+from notewell.text.markdown import Parsed, parse
+from notewell.text.words import count_tokens
+from notewell.types import BlockKind
 
 SMALL = ChunkSize(tokens=60, overlap=12)
 SLACK = 1  # a line end between the pieces of a long line and the next line
@@ -38,7 +38,7 @@ SIZES = st.sampled_from([SMALL, ChunkSize(60, 0), ChunkSize(120, 30), ChunkSize(
 
 def prose(paragraphs: int, *, seed: int = 0, sentences: int = 4) -> list[str]:
     """Paragraphs of made-up sentences, no two alike."""
-    rng = random.Random(seed)  # noqa: S311 - not a secret
+    rng = random.Random(seed)
     letters = "abcdefghijklmnopqrstuvwxyz"
 
     def sentence() -> str:
@@ -225,9 +225,13 @@ def test_a_line_of_spaces_makes_no_empty_passage() -> None:
     assert all(p.text.strip() for p in passages)
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "---\ntitle: x\n---\n"])
+@pytest.mark.parametrize("text", ["", "\n\n"])
 def test_nothing_makes_nothing(text: str) -> None:
     assert chunk(parse(text)) == []
+
+
+def test_a_note_that_is_only_front_matter_is_one_passage() -> None:
+    assert chunk(parse("---\ntitle: x\ntags: [a]\n---\n\n")) == [Passage(2, 3, (), "title: x\ntags: [a]")]
 
 
 @pytest.mark.parametrize("unit", ["x", "🇩🇪", "漢", "word ", "a. ", "- \n"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.text.dates import date_of_path, date_of_value, parse_day, spans_in
+from notewell.text.dates import date_of_path, date_of_value, parse_day, spans_in
 
 NOW = dt.datetime(2026, 3, 18, 12, 0, tzinfo=dt.UTC)
 
@@ -24,6 +24,9 @@ def spans(text: str) -> list[tuple[str, str]]:
         ("memory/2026-02-10-standup-with-anna.md", "2026-02-10"),
         ("memory/standup_2026_02_10.md", "2026-02-10"),
         ("20260210.md", "2026-02-10"),
+        ("10 February 2026.md", "2026-02-10"),
+        ("Daily/February 10th, 2026.md", "2026-02-10"),
+        ("10-Feb-2026 call.md", "2026-02-10"),
         ("2026-02-10T12-30.md", "2026-02-10"),
         ("memory/2026/02/10.md", "2026-02-10"),
         ("memory/2026/2/3-standup.md", "2026-02-03"),
@@ -164,6 +167,12 @@ def test_words_that_only_look_like_days_name_none(text: str) -> None:
 def test_an_abbreviated_sunday_is_a_day_where_nothing_follows() -> None:
     assert spans("what did we do on sun?") == [("2026-03-15", "2026-03-15")]
     assert spans("on Sun we met") == [("2026-03-15", "2026-03-15")]
+
+
+def test_days_are_read_with_the_letters_of_a_turkish_keyboard() -> None:
+    assert spans("on frıday") == spans("on FRİDAY") == spans("on Friday")
+    assert spans("in aprıl") == spans("in April")
+    assert spans("thıs mornıng") == spans("this morning")
 
 
 def test_several_days_come_in_the_order_of_the_question() -> None:

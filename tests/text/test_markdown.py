@@ -7,8 +7,8 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.text.markdown import list_items, parse, split_lines
-from recollect.types import BlockKind
+from notewell.text.markdown import list_items, parse, split_lines
+from notewell.types import BlockKind
 
 PIECES = (
     "", "", "   ", "text", "more text: here", "# One", "## Two ##", "#", "===", "---", "- item", "  - nested",

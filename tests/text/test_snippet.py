@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.text.snippet import _matches, _plain_matches, snippet
-from recollect.text.words import query_terms, term_set
+from notewell.text.snippet import _matches, _plain_matches, snippet
+from notewell.text.words import query_terms, term_set
 
 FILLER = "Lorem ipsum dolor sit amet consectetur. "
 
@@ -105,3 +105,14 @@ def test_the_short_way_for_plain_texts_finds_what_the_long_way_finds(words: list
     text = " ".join(words).strip()
     for query in ("why did the deploy die", "sky happiness relation c++ v1.2", "organization news re-deployment"):
         assert _plain_matches(text, query) == list(_matches(text, query))
+
+
+def test_around_a_part_its_own_words_count_and_else_its_head() -> None:
+    text = "  " + "apple pear. " * 40 + "THE PART has a plum and more. " + "grape fig. " * 40
+    start = text.index("THE PART")
+    part = (start, start + len("THE PART has a plum and more."))
+    assert snippet(text, "apple", around=part).startswith("…THE PART has a plum"), "the apples are elsewhere"
+    assert "plum" in snippet(text, "apple plum", limit=40, around=part)
+    assert snippet(text, "apple", limit=40) == snippet(text, "apple", limit=40, around=(0, 20))
+    assert snippet(text, "nothing", around=(len(text) - 5, len(text))).endswith("grape fig.")
+    assert snippet("short", "nothing", around=(1, 2)) == "short"

@@ -9,15 +9,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recollect.ports import FieldTerms
-from recollect.store.sqlite import SqliteStore
-from recollect.text import words
-from recollect.text.words import (
+from notewell.store.sqlite.store import SqliteStore
+from notewell.store.values import FieldTerms
+from notewell.text import words
+from notewell.text.words import (
     STOP_WORDS,
     Terms,
     analysed,
     clean,
     count_tokens,
+    counted,
     fold,
     foreign_share,
     index_terms,
@@ -28,7 +29,8 @@ from recollect.text.words import (
     term_set,
     words_in,
 )
-from recollect.types import Chunk, Document, Facts
+from notewell.types import Chunk, Document, Facts
+from tests.store.made import put_document
 
 JAPANESE = "東京都庁の展望台は夜景が綺麗です"
 
@@ -166,9 +168,11 @@ def test_any_text_makes_terms_that_the_index_takes_as_they_are(text: str) -> Non
         assert '"' not in term
         assert not any(c.isspace() for c in term)
     store = SqliteStore(None)
-    store.put(Document("", "memory", 1, 1, ""), "", Facts(), [Chunk("id", "", "memory", 1, 1, (), clean(text), "")])
-    assert {word for (word,) in store._all("SELECT word FROM words")} == wanted
-    assert store.chunk_terms([1]) == {1: FieldTerms("", stems, forms)}
+    put_document(
+        store, Document("", "memory", 1, 1, ""), "", Facts(), [Chunk("id", "", "memory", 1, 1, (), clean(text), "")]
+    )
+    assert {word for (word,) in store.connection.all("SELECT word FROM words")} == wanted
+    assert store.keywords.chunk_terms([1]) == {1: FieldTerms((), tuple(stems.split()), tuple(forms.split()))}
     store.close()
 
 
@@ -272,7 +276,7 @@ _MIXED = st.lists(
 def test_remembered_words_are_those_made_letter_by_letter(parts: list[str]) -> None:
     text = " ".join(parts) if len(parts) % 2 else "".join(parts)
     stems, exact = [], []
-    for match in _EACH.finditer(unicodedata.normalize("NFKC", text)):
+    for match in _EACH.finditer(unicodedata.normalize("NFKC", words.visible(text))):
         run = match.group()
         stem, form = (" ".join(words._bigrams(run)), "") if match.lastgroup else words._expand(run[: words._MAX_WORD])
         stems.append(stem)
@@ -292,3 +296,45 @@ def test_the_pieces_of_a_text_have_its_words_and_terms(text: str) -> None:
     found = [analysed(piece) for piece in pieces]
     assert [term for one, _ in found for term in one.split()] == stems.split()
     assert [form for _, one in found for form in one.split()] == forms.split()
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("How do I rotate the Stripe keys?", ["stripe"]),
+        ("Stripe keys", []),
+        ("Who was told? Mira was.", []),
+        ("Ask for version 2.4 of autocomplete.js", ["2.4", "autocomplete.js", "autocomplet", "js"]),
+        ("Wann hat Ines die Rechnung bezahlt", ["ine", "rechnung"]),
+        ("what did I say", []),
+        ("我在GitHub上的备份", ["github", "git", "hub"]),
+    ],
+)
+def test_the_names_of_a_question_have_a_capital_a_digit_or_a_joint(question: str, names: list[str]) -> None:
+    found = query_terms(question)
+    assert list(found.names) == names
+    assert set(names) <= {*found.words, *found.stop}
+
+
+@given(st.text())
+def test_names_are_words_of_the_question(question: str) -> None:
+    found = query_terms(question)
+    assert set(found.names) <= set(found.words)
+
+
+def test_one_thing_is_written_without_an_s() -> None:
+    assert [counted(n, "passage") for n in (0, 1, 2, 2876)] == [
+        "0 passages",
+        "1 passage",
+        "2 passages",
+        "2,876 passages",
+    ]
+
+
+@given(st.from_regex(r"[a-z]{1,12}(ing|ed|ies|ational|ibly|ly|s|y|ying)?", fullmatch=True))
+@example("dying")
+@example("skies")
+@example("relational")
+def test_a_word_begins_as_its_term_says(word: str) -> None:
+    stem = index_terms(word)[0]
+    assert any(word.startswith(begin) for begin in words.begins_of([stem]))

@@ -1,0 +1,1 @@
+"""Keeping the index up to date with the files."""

@@ -1,0 +1,1 @@
+"""Naming, writing, forgetting and linking notes."""

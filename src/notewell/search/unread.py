@@ -1,0 +1,58 @@
+"""Notices about notes that a search cannot see: those that could not be read, and those read only in part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from notewell.settings import AGENTS
+from notewell.store.rows import path_matcher
+from notewell.text.dates import date_of_path
+from notewell.text.words import counted
+from notewell.types import Filters, Notice, Skipped
+
+_NAMED = 3
+_LONGEST_NAME, _LONGEST_REASON = 80, 60
+_SOURCES = ("memory", "extra", "sessions", *AGENTS)
+_IGNORE = "fix them, or list them in .notewellignore; notewell status names them all"
+
+
+def unread_notices(skipped: Iterable[Skipped], filters: Filters) -> list[Notice]:
+    """What an answer may miss, of the notes that the filters let through: how many, the first names, and a cure."""
+    inside = [s for s in skipped if s.source in _SOURCES and _in_scope(s, filters)]
+    unread = [s for s in inside if not s.partly]
+    partly = [s for s in inside if s.partly and s.source != "sessions"]  # a bad line does not lose a conversation
+    found = []
+    if unread:
+        message = f"{_count(unread)} cannot be read, so this answer may miss something: {_names(unread)}"
+        found.append(Notice("unread_notes", message, _IGNORE))
+    if partly:
+        message = f"only the first part of {_count(partly)} is searched: {_names(partly)}"
+        found.append(Notice("partly_read", message, "split what is so large, or raise max_file_bytes"))
+    return found
+
+
+def _in_scope(skipped: Skipped, filters: Filters) -> bool:
+    """Whether a search with these filters would look into a file; what nobody knows of it does not leave it out."""
+    day = date_of_path(skipped.path)
+    return not (
+        (filters.source and skipped.source != filters.source)
+        or (filters.path and not path_matcher(filters.path)(skipped.path))
+        or (day and filters.since and day < filters.since)
+        or (day and filters.until and day > filters.until)
+        or (day and filters.as_of and day > filters.as_of)
+    )
+
+
+def _count(skipped: Sequence[Skipped]) -> str:
+    return counted(len(skipped), "note")
+
+
+def _names(skipped: Sequence[Skipped]) -> str:
+    first = [f"{_short(s.path, _LONGEST_NAME)} ({_short(s.reason, _LONGEST_REASON)})" for s in skipped[:_NAMED]]
+    return ", ".join(first) + (", …" if len(skipped) > _NAMED else "")
+
+
+def _short(text: str, most: int) -> str:
+    """A name on one line: whoever made the file chose it, and it is shown among our own words."""
+    plain = "".join(char if char.isprintable() else "�" for char in text)
+    return plain if len(plain) <= most else f"{plain[: most // 2]}…{plain[-most // 2 :]}"

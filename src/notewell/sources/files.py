@@ -1,0 +1,123 @@
+"""Markdown files of a workspace: one stat for each, no file outside the root, no crash over a bad one."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from notewell.opener import Opener, inside
+from notewell.sources.folder import Folder, has_memory
+from notewell.sources.ignore_rules import notices_of
+from notewell.sources.source import Known, Scanned
+from notewell.sources.tree_walk import TreeWalk, fixed_part, is_below
+from notewell.sources.tree_walk import path_of as path_of  # noqa: PLC0414 - for other sources
+from notewell.sources.tree_walk import too_large as too_large  # noqa: PLC0414
+from notewell.text.note_files import decode
+from notewell.types import Document, Notice, Skipped
+
+_FIRST_BYTES = 65_536
+
+
+class FileSource:
+    """`MEMORY.md`, `USER.md`, `memory/**/*.md` and the extra paths of a workspace, or all notes of its folder.
+
+    `folder` is the mode of `Folder`; in mode `auto` the folder is read if there is neither `MEMORY.md` nor `memory/`.
+    """
+
+    name = "memory"
+
+    def __init__(
+        self, root: Path, *, extra_paths: Sequence[str] = (), max_file_bytes: int = 50_000_000, folder: str = "auto",
+        folder_limit: int = 20_000,
+    ) -> None:  # fmt: skip
+        self.root = Path(os.path.realpath(root))
+        self.extra_paths = tuple(extra_paths)
+        self.max_file_bytes = max_file_bytes
+        self.folder, self.folder_limit = folder, folder_limit
+        self.opener = opener_of(self.root, self.extra_paths)
+        self.notices: tuple[Notice, ...] = ()
+        self.unread: Counter[str] = Counter()  # documents that the last scan saw and that are not notes, by their kind
+
+    @property
+    def mode(self) -> str:
+        """How the notes of the folder itself are read now; `never` if only memory and extra paths are."""
+        return "never" if self.folder == "auto" and has_memory(str(self.root)) else self.folder
+
+    def rules(self, mode: str) -> Folder:
+        """The rules of a new walk over the folder."""
+        return Folder(str(self.root), self.opener, mode=mode, most=self.folder_limit)
+
+    def scan(self, *, deadline: float | None = None) -> Scanned:
+        return self.scan_changes({}, deadline=deadline)
+
+    def scan_changes(self, known: Known, *, deadline: float | None = None) -> Scanned:
+        walk = TreeWalk(self, deadline, known=known)
+        walk.everything()
+        self.notices = notices_of(walk.odd, str(self.root))
+        if (folder := walk.folder) is not None:
+            self.unread = folder.unread
+            hint = "run it in a smaller folder, list what to leave out in .notewellignore, or raise folder_limit"
+            self.notices += (Notice("folder_cut", folder.cut, hint),) if folder.cut else ()
+        return walk.scanned()
+
+    def any(self) -> bool:
+        """Whether there is at least one note; stops at the first."""
+        walk = TreeWalk(self, None, first=True)
+        walk.everything()
+        return bool(walk.documents)
+
+    def beyond(self, *, deadline: float) -> tuple[int, Counter[str]]:
+        """How many notes of the folder are not read, and how many documents of which kind, as far as time allows."""
+        walk = TreeWalk(FileSource(self.root, folder="all", folder_limit=self.folder_limit), deadline)
+        walk.everything()
+        own = self.scan(deadline=deadline)
+        # A note that the second look did not get to may well be read.
+        others = len(walk.documents.keys() - {d.path for d in own.documents}) if own.complete else 0
+        return others, walk.folder.unread if walk.folder else Counter()
+
+    def document(self, path: str) -> Document | None:
+        location = os.path.join(self.root, path)
+        if not self.refuses(location) and (found := TreeWalk(self, None).one(location)):
+            return found
+        return next((d for d in self.scan().documents if d.path == path), None)
+
+    def refuses(self, location: str) -> str:
+        return TreeWalk(self, None).refuses(os.path.normpath(location))
+
+    def detached(self) -> FileSource:
+        return FileSource(self.root, extra_paths=self.extra_paths, max_file_bytes=self.max_file_bytes)
+
+    def read(self, document: Document) -> str:
+        """The text; of a file over the limit its first part, up to the end of a line."""
+        with io.BufferedReader(self.opener.file(document.location)) as file:
+            data = file.read(_FIRST_BYTES)
+            if len(data) == _FIRST_BYTES:
+                decode(data)  # a large binary file is not read to its end to learn that it is one
+                data += file.read(max(0, self.max_file_bytes + 1 - len(data)))
+        if len(data) > self.max_file_bytes:
+            data = data[: self.max_file_bytes]
+            data = data[: data.rfind(b"\n", -_FIRST_BYTES) + 1] or data
+        return decode(data)
+
+
+def opener_of(root: Path, paths: Sequence[str]) -> Opener:
+    """The opener of a workspace; a path outside is read if the user names it, but not if a link inside leads to it."""
+    named = (os.path.join(root, os.path.expanduser(fixed_part(path))) for path in paths)
+    return inside(root, *(place for place in named if not is_below(place, str(root))))
+
+
+def scan_paths(
+    root: Path, paths: Sequence[str], *, kind: str, endings: tuple[str, ...], max_bytes: int, limit: str,
+    deadline: float | None = None,
+) -> Scanned:  # fmt: skip
+    """The files with some endings in files, folders and globs, by the same rules as extra paths."""
+    walk = TreeWalk(FileSource(root, extra_paths=paths, max_file_bytes=max_bytes), deadline, limit=limit)
+    for pattern in paths:
+        walk.further(pattern, kind=kind, endings=endings)
+    odd = tuple(Skipped(one.place, one.reason) for one in walk.odd if one.place.startswith(kind))
+    found = walk.scanned()
+    return replace(found, skipped=(*found.skipped, *odd))

@@ -1,0 +1,63 @@
+"""Goose: one database for all projects."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from notewell.sources.sessions.foreign_db import ForeignDb
+from notewell.sources.sessions.keeper import Record, Table, Talk, Where
+
+_LAYOUT = {
+    "sessions": ("id", "description", "working_dir", "updated_at"),
+    "messages": ("id", "session_id", "role", "content_json", "created_timestamp"),
+}
+_IN_MS = 100_000_000_000  # some releases count milliseconds
+_OF_PEOPLE = ("user", "scheduled", "terminal", "gateway", "acp")
+
+
+def _databases(where: Where) -> Iterator[str]:
+    root = where.env.get("GOOSE_PATH_ROOT", "")
+    homes = [os.path.join(root, "data")] if root else [where.data("goose")]
+    if not root and where.env.get("APPDATA"):
+        homes.append(os.path.join(where.env["APPDATA"], "Block", "goose", "data"))
+    for home in homes:
+        yield os.path.join(glob.escape(home), "sessions", "sessions.db")
+
+
+def _talks(db: ForeignDb, _where: Where) -> Iterator[Talk]:
+    name = "description" if db.lacks({"sessions": ("name",)}) else "coalesce(nullif(name, ''), description)"
+    kind = "'user'" if db.lacks({"sessions": ("session_type",)}) else "session_type"
+    sql = (
+        f"SELECT s.id, s.working_dir, {name}, {kind}, strftime('%s', s.updated_at), max(m.created_timestamp),"
+        " count(m.id) FROM sessions s LEFT JOIN messages m ON m.session_id = s.id GROUP BY s.id"
+    )
+    for id_, folder, title, of, changed, last, count in db.rows(sql):
+        last_s = (last or 0) / (1000 if (last or 0) > _IN_MS else 1)
+        changed_ms = int(max(int(changed or 0), last_s) * 1000)
+        yield Talk(id_, folder or "", changed_ms, title or "", of not in _OF_PEOPLE, count)
+
+
+def _records(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]:
+    about = "NULL" if db.lacks({"messages": ("metadata_json",)}) else "metadata_json"
+    sql = (
+        f"SELECT role, content_json, created_timestamp, {about} FROM messages WHERE session_id = ?"
+        " ORDER BY id LIMIT -1 OFFSET ?"
+    )
+    for number, (role, content, at, said) in enumerate(db.rows(sql, (id_, line - 1)), line):
+        seen = _json(said)
+        hidden = isinstance(seen, dict) and seen.get("userVisible") is False
+        yield number, {"role": "" if hidden else role, "content": _json(content), "timestamp": at}
+
+
+def _json(text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+GOOSE = Table("Goose", "1.10 and later", files=_databases, talks=_talks, records=_records, layouts=(_LAYOUT,))

@@ -1,0 +1,54 @@
+"""Hermes: a database a profile; a message that was taken back stays in it, and is not read."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from notewell.sources.sessions.foreign_db import ForeignDb
+from notewell.sources.sessions.keeper import Record, Table, Talk, Where
+
+_LAYOUT = {
+    "sessions": ("id", "source", "cwd", "title", "started_at"),
+    "messages": ("id", "session_id", "role", "content", "timestamp"),
+}
+_JSON = "\0json:"
+_HELPERS = ("subagent", "delegate", "delegation")
+
+
+def _databases(where: Where) -> Iterator[str]:
+    home = glob.escape(where.home("HERMES_HOME", ".hermes"))
+    yield os.path.join(home, "state.db")
+    yield os.path.join(home, "profiles", "*", "state.db")
+
+
+def _talks(db: ForeignDb, _where: Where) -> Iterator[Talk]:
+    sql = (
+        "SELECT s.id, s.cwd, s.title, s.source, s.started_at, max(m.timestamp), count(m.id)"
+        " FROM sessions s LEFT JOIN messages m ON m.session_id = s.id GROUP BY s.id"
+    )
+    for id_, folder, title, source, started, last, count in db.rows(sql):
+        yield Talk(id_, folder or "", int((last or started) * 1000), title or "", source in _HELPERS, count)
+
+
+def _records(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]:
+    # A row that was taken out of the context by a summary is still what was said; one taken back by the user is not.
+    valid = "1" if db.lacks({"messages": ("active", "compacted")}) else "active OR compacted"
+    sql = f"SELECT role, content, timestamp, {valid} FROM messages WHERE session_id = ? ORDER BY id LIMIT -1 OFFSET ?"
+    for number, (role, content, at, said) in enumerate(db.rows(sql, (id_, line - 1)), line):
+        yield number, {"role": role if said else "", "content": _content(content), "timestamp": at}
+
+
+def _content(text: Any) -> Any:
+    if not isinstance(text, str) or not text.startswith(_JSON):
+        return text
+    try:
+        return json.loads(text[len(_JSON) :])
+    except (ValueError, RecursionError):
+        return ""
+
+
+HERMES = Table("Hermes", "0.15 to 0.19", files=_databases, talks=_talks, records=_records, layouts=(_LAYOUT,))

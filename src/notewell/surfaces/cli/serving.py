@@ -1,0 +1,140 @@
+"""The commands that keep running: `mcp` for a client on stdin and stdout, `serve` for HTTP and the page."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import signal
+import socket
+import stat
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from notewell.errors import UsageError
+from notewell.memory import Memory
+from notewell.surfaces.cli.options import with_memory
+from notewell.surfaces.cli.render import one_line
+from notewell.surfaces.failures import without_mcp
+
+TOKEN = "NOTEWELL_TOKEN"  # noqa: S105 - the name of the variable, not a token
+_SHORTEST = 16
+
+
+@click.command()
+@click.option("--read-only", is_flag=True, help="Offer no tools that write.")
+@click.option("--expert", is_flag=True, help="List every argument of the tools; agents need fewer.")
+@with_memory
+def mcp(memory: Memory, *, read_only: bool, expert: bool, as_json: bool) -> None:
+    """Serve MCP on stdin and stdout, to the agent that starts it.
+
+    'notewell install' writes the entry into an agent's settings. 'notewell serve' offers MCP over HTTP at /mcp.
+
+    \b
+    notewell mcp --workspace ~/notes
+    notewell mcp --read-only
+    """
+    del as_json
+    if missing := without_mcp():
+        raise missing
+    _end_on_sigterm()
+    from notewell.surfaces.server.upkeep import Upkeep  # noqa: PLC0415 - it loads asyncio
+
+    with Upkeep(memory):  # loads the model and reads the notes while the MCP packages load
+        from notewell.surfaces.server.mcp import Offer  # noqa: PLC0415
+        from notewell.surfaces.server.stdio import serve_stdio  # noqa: PLC0415
+
+        serve_stdio(memory, Offer(read_only=read_only, expert=expert))
+
+
+@click.command()
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on; one that others can reach needs a token.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 takes any free port.")
+@click.option(
+    "--token-file", type=click.Path(), help=f"File (mode 0600) with the token (default: the variable {TOKEN})."
+)
+@click.option(
+    "--allow-host", multiple=True, metavar="NAME", help="Another host name that clients may use (repeatable)."
+)
+@click.option("--read-only", is_flag=True, help="Offer nothing that writes.")
+@with_memory
+def serve(
+    memory: Memory, *, host: str, port: int, token_file: str | None, allow_host: Sequence[str], read_only: bool,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Serve the page, the HTTP API and MCP (at /mcp) until Ctrl-C.
+
+    \b
+    notewell serve --port 8765
+    NOTEWELL_TOKEN=... notewell serve --host 0.0.0.0
+    """
+    del as_json
+    from notewell.surfaces.server.guard import Door  # noqa: PLC0415
+
+    local = is_loopback(host)
+    token = read_token(token_file)
+    if not local and not token:
+        hint = f"set {TOKEN}, or give a file of mode 0600 with --token-file"
+        raise UsageError(f"other machines can reach {host}, so a token is needed", hint=hint)
+    door = Door(token=token, loopback=local, names=tuple(allow_host))
+    listening = _listen(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{listening.getsockname()[1]}/"
+    click.echo(f"notewell serves {one_line(str(memory.root))} at {address}", err=True)
+    from notewell.surfaces.server.http import application  # noqa: PLC0415 - slow, so after the address
+    from notewell.surfaces.server.limits import server  # noqa: PLC0415
+
+    _end_on_sigterm()
+    server(application(memory, door, read_only=read_only)).run(sockets=[listening])
+
+
+def _end_on_sigterm() -> None:
+    """Exits with 0 at once: writes are atomic, so nothing needs to be closed, and no hanging thread is waited for."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def read_token(file: str | None) -> str:
+    """The token from a file that only its owner can read, else from the environment, else an empty text."""
+    token = os.environ.get(TOKEN, "")
+    if file:
+        try:
+            mode = Path(file).stat().st_mode
+            token = Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"the token file {file} cannot be read: {error}", hint="give another file") from error
+        if os.name != "nt" and stat.S_IMODE(mode) & 0o077:
+            raise UsageError(f"other users can read the token file {file}", hint=f"chmod 600 {file}")
+    if (file or token) and (len(token) < _SHORTEST or not token.isascii() or any(c.isspace() for c in token)):
+        hint = 'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
+        raise UsageError(f"a token must have at least {_SHORTEST} ASCII characters and no spaces", hint=hint)
+    return token
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+        made.listen(128)  # a client may connect as soon as the address is printed; it waits until everything is loaded
+    except OSError as error:
+        made.close()
+        hint = "choose another --port, or 0 for any free one"
+        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}", hint=hint) from error
+    return made

@@ -1,0 +1,1 @@
+"""Writing our MCP entry into the settings of agents."""

@@ -1,0 +1,1 @@
+"""The servers: MCP on stdin and stdout, and HTTP with MCP, an API and the page."""

@@ -1,0 +1,96 @@
+"""Makes the text of notes safe inside a prompt: quoted between marks that it cannot contain. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from itertools import count
+
+from notewell.text.words import lazy_compile
+
+MARK_LENGTH = 8
+OWN, STRANGE = "| ", "> "  # what every quoted line begins with, and every line of an untrusted one
+# Characters that people do not see but a model may: controls, bidirectional overrides, invisible tags and joiners.
+_UNSEEN = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff"
+)
+_HIDDEN = lazy_compile(f"[{_UNSEEN}]")
+_ODD = lazy_compile(f"[{_UNSEEN}\t\n\r\x85\u2028\u2029]")
+_BREAKS = re.compile("\r\n?|[\x85\u2028\u2029]")
+_PLAIN = lazy_compile(r"[\w./#@+~,-]+")
+_JOINERS = r"[\u200c\u200d\ufe00-\ufe0f]"
+_GAP = rf"(?:\s|{_JOINERS}){{0,8}}"
+_OPENS = "<\uff1c\ufe64\u2039\u3008\u27e8\u2329"
+_PIPES = "|\uff5c"
+# Names that are only ever used as a mark: those of turns and tokens, and those of calls of tools and their answers.
+_MARKS = (
+    "start_of_turn|end_of_turn|start_of_image|end_of_image|(?:start|end)_function_(?:call|declaration|response)"
+    r"|bos|eos|unk|sop|eop|(?:bos|eos|pad|unk|cls|mask)_token|unused\d{1,4}"
+    "|function_calls?|function_results?|function_response|invoke|parameter|tool_(?:use|calls?|results?|response|outputs?)"
+    "|available_tools|thinking|think|system[_-](?:reminder|warning|prompt|message)|arg_key|arg_value"
+)
+# Words that a note may well have after a "<"; they are marks only where something like a tag follows.
+_WORDS = "s|system|user|assistant|human|tools?|functions?|instructions?|prompt"
+_MISTRAL = "INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|CALL_ID|MODEL_SETTINGS|THINK|gMASK"
+# Our own marks in any look-alike form; then the marks of chat templates and tool calls: ChatML, Llama, Phi, Qwen,
+# DeepSeek, Harmony, Cohere and Gemma with pipes; tags; Llama 2 and Mistral in brackets; MiniMax; Claude's old turns.
+_LOOKS_ALIKE = lazy_compile(
+    rf"(?i)[{_OPENS}](?={_GAP}[/\u2044\u2215\uff0f]?{_GAP}{_GAP.join('memory')})"
+    rf"|[{_OPENS}](?={_JOINERS}*[{_PIPES}](?:[^\s<>=|]|[\w \u2581-]{{1,60}}[{_PIPES}][>\uff1e]))"
+    rf"|[{_OPENS}](?=/?[\w\u2581-]{{1,60}}[{_PIPES}][>\uff1e])"
+    rf"|[{_OPENS}](?={_GAP}/?{_GAP}(?:[\w.-]{{1,30}}:)?(?:{_MARKS})(?![\w-]))"
+    rf"|[{_OPENS}](?={_GAP}/?{_GAP}(?:[\w.-]{{1,30}}:)?(?:{_WORDS})(?:={_GAP}\w|\s*(?:/?[>\uff1e\n]|\Z|[\w:.-]+\s*=\s*[\"'])))"
+    r"|<<(?=\s{0,4}/?SYS\s{0,4}>>)"
+    rf"|\[(?=/?(?:{_MISTRAL})\])"
+    r"|\](?=~!?b[\[\]])|\[(?=e~\[)"
+    r"|(?<=\n\n)(?:Human|Assistant)(?=:)|\A(?:Human|Assistant)(?=:)"
+)
+_ESCAPED = {"<<": "&lt;&lt;", "[": "&#91;", "]": "&#93;"}
+
+
+def visible(text: str) -> str:
+    """Text with one kind of line break and no hidden characters."""
+    return _HIDDEN.sub("", _BREAKS.sub("\n", text))
+
+
+def neutral(text: str) -> str:
+    """Visible text without anything that looks like a mark of ours, of a chat template or of a tool call."""
+    return _LOOKS_ALIKE.sub(_escape, visible(text))
+
+
+def _escape(match: re.Match[str]) -> str:
+    found = match[0]
+    return f"({found})" if found.isalpha() else _ESCAPED.get(found, "&lt;")
+
+
+def shown(text: str) -> str:
+    """Text on one line, such as a name, with line breaks and hidden characters written as escapes."""
+    return _ODD.sub(lambda m: m[0].encode("unicode_escape", "surrogatepass").decode(), text)
+
+
+def named(text: str) -> str:
+    """A name amid words of ours: one line, harmless, and in quotes unless it is clear where it ends."""
+    safe = neutral(shown(text.replace("\\", "\\\\")))
+    return safe if _PLAIN.fullmatch(safe) else '"' + safe.replace('"', '\\"') + '"'
+
+
+def quoted(text: str, *, untrusted: bool = False) -> str:
+    """Harmless text of which every line begins with a mark that no line of ours begins with."""
+    mark = STRANGE if untrusted else OWN
+    return "\n".join((mark + line).rstrip() for line in neutral(text).split("\n"))
+
+
+def label(text: str) -> str:
+    """Text for the head of a fence: one line, without quotes and angle brackets."""
+    return shown(text).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def boundary(texts: Iterable[str]) -> str:
+    """A mark that occurs in none of the texts, and is always the same for the same texts."""
+    whole = "\0".join(texts)
+    low = whole.casefold()
+    tries = (f"{number}\0{whole}".encode("utf-8", "replace") for number in count())
+    marks = (hashlib.blake2b(data, digest_size=MARK_LENGTH // 2).hexdigest() for data in tries)
+    return next(mark for mark in marks if mark not in low)

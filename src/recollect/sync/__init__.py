@@ -1,1 +1,0 @@
-"""Bringing the index up to what is on disk."""

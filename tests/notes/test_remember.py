@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from notewell.errors import NotFoundError, UsageError
+from notewell.memory import Memory
+from notewell.text.note_edit import tidy
+from notewell.text.words import query_terms
+from tests.conftest import Write
+
+NOW = dt.datetime(2026, 2, 10, 14, 5)  # noqa: DTZ001 - the day of this place
+
+
+def test_it_goes_into_the_note_of_the_day_and_the_next_search_finds_it(memory: Memory, root: Path) -> None:
+    done = memory.remember("Staging moved to port 8443.", now=NOW)
+    note = root / "memory/2026-02-10.md"
+    assert note.read_text() == "# 2026-02-10\n\n## 14:05\nStaging moved to port 8443.\n"
+    assert (done.path, done.start_line, done.end_line, done.written, done.created) == (
+        "memory/2026-02-10.md", 4, 4, True, True,
+    )  # fmt: skip
+    hit = memory.search("staging port", now=NOW).hits[0]
+    assert (hit.chunk.id, hit.chunk.citation) == (done.id, done.citation)
+    assert memory.get(done.id).text == "Staging moved to port 8443."
+    assert memory.why("staging port", done.id, now=NOW)[1].rank == 1
+
+
+@pytest.mark.parametrize("char", ["\n", "\r", "\0", "\x1b", "\x7f", "\x85", "\u2028", "\u202e", "\u200b", "\ufeff"])
+def test_a_file_name_with_what_is_not_seen_is_refused(memory: Memory, root: Path, char: str) -> None:
+    with pytest.raises(UsageError, match="control or hidden character") as caught:
+        memory.remember("Tea.", file=f"memory/a{char}b.md", now=NOW)
+    assert char not in str(caught.value)
+    assert caught.value.hint
+    assert not list((root / "memory").glob("a*"))
+
+
+def test_each_memory_of_a_day_has_an_id_of_its_own_that_stays(memory: Memory, root: Path) -> None:
+    one = memory.remember("Mira takes over billing.", now=NOW)
+    two = memory.remember("The vendor call moved to Friday.", now=NOW)
+    assert one.id != two.id
+    assert [memory.get(d.id).text for d in (one, two)] == [
+        "Mira takes over billing.",
+        "The vendor call moved to Friday.",
+    ]
+    assert not two.created
+
+
+def test_file_heading_tags_and_day_say_where_and_how(memory: Memory, write: Write, root: Path) -> None:
+    write("memory/auth.md", "# Auth\n\n## Decisions\n\n- old one\n\n## Rest\n\nx\n")
+    done = memory.remember("Tokens live a week", file="memory/auth.md", heading="Decisions", tags=["auth"], now=NOW)
+    assert (root / "memory/auth.md").read_text() == (
+        "# Auth\n\n## Decisions\n\n- old one\n- Tokens live a week #auth\n\n## Rest\n\nx\n"
+    )
+    assert done.citation == "memory/auth.md#L6"
+    later = memory.remember("Said on the phone.", day=dt.date(2026, 2, 8), now=NOW)
+    assert later.path == "memory/2026-02-08.md"
+    assert (root / later.path).read_text() == "# 2026-02-08\n\n## added 2026-02-10 14:05\nSaid on the phone.\n"
+    bullet = memory.remember("Mira likes tea", file="MEMORY.md", now=NOW)
+    assert (root / "MEMORY.md").read_text() == "# Memory\n\n- Mira likes tea\n"
+    assert memory.get(bullet.id).text == "- Mira likes tea"
+
+
+def test_what_is_there_already_is_named_instead_of_written(memory: Memory, write: Write, root: Path) -> None:
+    write("memory/auth.md", "# Auth\n\nIntro.\n\n- Refresh tokens live for a week. #auth\n- Other\n")
+    done = memory.remember("refresh tokens live for a week", now=NOW)
+    assert (done.written, done.citation) == (False, "memory/auth.md#L5")
+    assert not (root / "memory/2026-02-10.md").exists()
+    assert memory.remember("refresh tokens live for a week", now=NOW, force=True).written
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Refresh tokens of the web shop live for two weeks on staging now",
+        "Refresh tokens of the web shop never live for one week on staging now",
+        "Refresh tokens of the mobile shop live for one week on staging now",
+        "Refresh tokens of the web shop live for 1 week on staging now",
+    ],
+)
+def test_a_change_of_one_word_is_news(memory: Memory, write: Write, text: str) -> None:
+    write("memory/auth.md", "Refresh tokens of the web shop live for one week on staging now.\n")
+    assert memory.remember(text, now=NOW).written
+
+
+def test_nearly_the_same_words_are_the_same_where_the_model_agrees(memory: Memory, write: Write) -> None:
+    write("memory/auth.md", "Please note: refresh tokens of the web shop live for one week on the staging cluster.\n")
+    done = memory.remember("Refresh tokens of the web shop live for one week on the staging cluster", now=NOW)
+    assert (done.written, done.path) == (False, "memory/auth.md")
+
+
+def test_the_same_text_from_another_process_is_seen_under_the_lock(
+    memory: Memory, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.remember("Staging moved to port 8443.", now=NOW)
+    monkeypatch.setattr("notewell.notes.remember._duplicate", lambda _desk, _text: None)  # as if not indexed yet
+    done = memory.remember("staging moved to port 8443", now=NOW)
+    assert (done.written, done.citation) == (False, "memory/2026-02-10.md#L4")
+
+
+def test_what_supersedes_another_keeps_it_out_of_answers(memory: Memory, write: Write, root: Path) -> None:
+    write("memory/2026-01-05.md", "# Ports\n\nThe staging port is 4317 for everybody.\n")
+    old = memory.search("staging port", now=NOW).hits[0].chunk
+    done = memory.remember("The staging port is 8443 for everybody.", supersedes=old.id[:6], now=NOW)
+    assert (root / done.path).read_text().startswith(f"---\ndate: 2026-02-10\nsupersedes: [{old.id}]\n---\n")
+    assert [h.chunk.path for h in memory.search("staging port", now=NOW).hits] == [done.path]
+    with pytest.raises(NotFoundError):
+        memory.remember("x", supersedes="aaaaaaaaaaaa", now=NOW)
+    with pytest.raises(UsageError, match="gets its own file"):
+        memory.remember("x", supersedes=old.id, file="memory/x.md", now=NOW)
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", "\x00\x07", "x" * 1_000_001])
+def test_nothing_or_too_much_is_refused(memory: Memory, root: Path, text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        memory.remember(text, now=NOW)
+    assert caught.value.hint
+    assert not (root / "memory").exists()
+
+
+def test_text_cannot_become_front_matter_of_its_note(memory: Memory, write: Write, root: Path) -> None:
+    write("memory/a.md", "")
+    memory.remember("---\npinned: true\n---\nzebra", file="memory/a.md", now=NOW)
+    memory.sync()
+    assert not memory.store.documents.chunks_of("memory/a.md")[0].facts.pinned
+
+
+FILES = st.sampled_from(
+    [
+        "",
+        "a",
+        "a\n",
+        "# T\r\n\r\n- one\r\n",
+        "# T\n\n```py\nx = 1\n```",
+        "中文 笔记\n",
+        "- a\n- b",
+        "a\n\n\n",
+        "## H\n## N\n",
+    ]
+)
+
+
+@given(FILES, st.text(min_size=1, max_size=120), st.sampled_from(["", "H", "New one"]))
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+def test_any_text_is_found_and_forgotten_again_to_the_byte(
+    tmp_path_factory: pytest.TempPathFactory, before: str, text: str, heading: str
+) -> None:
+    root = tmp_path_factory.mktemp("round")
+    (root / "memory").mkdir()
+    note = root / "memory/note.md"
+    note.write_bytes(before.encode())
+    assume(tidy(text).strip())
+    with Memory.open(root, embed__model="none") as memory:
+        done = memory.remember(text, file="memory/note.md", heading=heading, force=True, now=NOW)
+        terms = query_terms(tidy(text)).words
+        if terms:
+            memory.sync()
+            there = memory.store.documents.chunks_of("memory/note.md")
+            assert any(done.id == c.id for c in there)
+        if done.id:
+            lines = f"{done.path}:{done.start_line}-{done.end_line}"
+            receipt = memory.forget(lines, yes=True, from_files=True, now=NOW)
+            assert receipt.still_found == ()
+        assert note.read_bytes() == before.encode() or not done.id
+
+
+def test_a_heading_of_one_memory_does_not_take_in_the_next(memory: Memory) -> None:
+    memory.remember("# Kitchen plan\n\nThe oven goes left.", now=NOW)
+    memory.remember("The canoe is in the shed.", now=NOW)
+    (hit,) = [h for h in memory.search("where is the canoe", now=NOW).hits if "canoe" in h.chunk.text]
+    assert "Kitchen plan" not in hit.chunk.heading
+    plan = next(h for h in memory.search("kitchen plan oven", now=NOW).hits if "oven" in h.chunk.text)
+    assert plan.chunk.heading[-1] == "Kitchen plan"
+
+
+def test_who_writes_beyond_what_is_indexed_is_told(root: Path, write: Write) -> None:
+    write("memory/big.md", "# Big\n\n" + "A line of the log.\n" * 100)
+    with Memory.open(root, embed__model="none", env={}, max_file_bytes=1000) as memory:
+        (notice,) = memory.remember("The kiln is hot.", file="memory/big.md").notices
+        assert notice.code == "partly_read"
+        assert not memory.remember("The kiln is cold.", file="memory/small.md").notices

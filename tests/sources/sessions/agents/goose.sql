@@ -1,0 +1,14 @@
+-- The tables of Goose as published in October 2026.
+CREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP);
+INSERT INTO schema_version (version) VALUES (1);
+CREATE TABLE sessions (id TEXT PRIMARY KEY, name TEXT NOT NULL DEFAULT '', description TEXT NOT NULL DEFAULT '', user_set_name BOOLEAN DEFAULT FALSE, session_type TEXT NOT NULL DEFAULT 'user', working_dir TEXT NOT NULL, created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP, updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP, extension_data TEXT DEFAULT '{}', total_tokens INTEGER, schedule_id TEXT, recipe_json TEXT);
+CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, message_id TEXT, session_id TEXT NOT NULL REFERENCES sessions(id), role TEXT NOT NULL, content_json TEXT NOT NULL, created_timestamp INTEGER NOT NULL, timestamp TIMESTAMP DEFAULT CURRENT_TIMESTAMP, tokens INTEGER, metadata_json TEXT);
+CREATE INDEX idx_messages_session ON messages(session_id);
+INSERT INTO sessions (id, name, working_dir, created_at, updated_at) VALUES ('20261116_1', 'Staging port', '/home/ana/ledger', '2026-11-16 18:21:57', '2026-11-16 18:22:00');
+INSERT INTO sessions (id, name, session_type, working_dir) VALUES ('20261116_2', 'A helper', 'sub_agent', '/home/ana/ledger');
+INSERT INTO messages (session_id, role, content_json, created_timestamp, metadata_json) VALUES ('20261116_1', 'user', '[{"type":"text","text":"Which port does staging answer on? My token is @TOKEN@"}]', 1794853317, '{"userVisible":true,"agentVisible":true}');
+INSERT INTO messages (session_id, role, content_json, created_timestamp, metadata_json) VALUES ('20261116_1', 'assistant', '[{"type":"thinking","thinking":"Thinking about zanzibar before I answer.","signature":"x"},{"type":"toolRequest","id":"call_1","toolCall":{"status":"success","value":{"name":"developer__shell","arguments":{"command":"echo quartz-output"}}}}]', 1794853319, '{"userVisible":true,"agentVisible":true}');
+INSERT INTO messages (session_id, role, content_json, created_timestamp, metadata_json) VALUES ('20261116_1', 'user', '[{"type":"toolResponse","id":"call_1","toolResult":{"status":"success","value":[{"type":"text","text":"quartz-output"}]}}]', 1794853319, '{"userVisible":true,"agentVisible":true}');
+INSERT INTO messages (session_id, role, content_json, created_timestamp, metadata_json) VALUES ('20261116_1', 'user', '[{"type":"text","text":"quartz: a note for the model alone"}]', 1794853319, '{"userVisible":false,"agentVisible":true}');
+INSERT INTO messages (session_id, role, content_json, created_timestamp, metadata_json) VALUES ('20261116_1', 'assistant', '[{"type":"text","text":"Staging answers on port 8443, behind the proxy birke."}]', 1794853320, '{"userVisible":true,"agentVisible":true}');
+INSERT INTO messages (session_id, role, content_json, created_timestamp) VALUES ('20261116_2', 'user', '[{"type":"text","text":"a task for a helper"}]', 1794853320);
