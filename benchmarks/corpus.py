@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+
 from notes import common_words, nouns
 
 _BLOCK = 1 << 20

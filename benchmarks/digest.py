@@ -16,7 +16,7 @@ from pathlib import Path
 
 import apsw
 
-from recollect.memory import Memory
+from notewell.memory import Memory
 
 # When something was read, and how often something was written, differs from run to run.
 _LEFT_OUT = {"documents": {"synced_ns"}, "models": {"changed"}}
@@ -39,7 +39,7 @@ def tables(path: Path) -> list[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Indexes and prints."""
-    with tempfile.TemporaryDirectory(prefix="recollect-digest-") as folder:
+    with tempfile.TemporaryDirectory(prefix="notewell-digest-") as folder:
         place = Path(folder) / "index.sqlite"
         model = arguments[1] if len(arguments) > 1 else "none"
         with Memory.open(Path(arguments[0]), env={}, index__path=str(place), embed__model=model) as memory:

@@ -16,7 +16,7 @@ from importlib.resources import files
 from itertools import accumulate
 from pathlib import Path
 
-import recollect.surfaces
+import notewell.surfaces
 
 _NOUNS = """
     air anchor apple apron arch arrow autumn axe badge bag bakery ball bank barn basket bath beach bean bear bed bee
@@ -46,7 +46,7 @@ _WORD = re.compile(r"[a-z]{2,}")
 
 def sample_files() -> dict[str, str]:
     """The sample notes that come with the package, by their path."""
-    folder = Path(str(files(recollect.surfaces) / "sample"))
+    folder = Path(str(files(notewell.surfaces) / "sample"))
     return {p.relative_to(folder).as_posix(): p.read_text(encoding="utf-8") for p in sorted(folder.rglob("*.md"))}
 
 

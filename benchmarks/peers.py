@@ -17,96 +17,121 @@ from typing import Any
 import numpy as np
 from measure import Clustered, number
 
-from recollect.memory import Memory
-from recollect.store.sqlite import SqliteStore
-from recollect.sync.engine import embed_text
+from notewell.index.documents import embed_text
+from notewell.memory import Memory
+from notewell.store.sqlite.store import SqliteStore
 
 ENVIRONMENTS = Path(__file__).with_name(".peers")
 _MOST = 20_000
 _WAIT_S = 240
+_RANKING_S = 1800
 _COMMON = """
 import json, sys, time
 import numpy as np
+"""
+_SPEED = """
 folder = sys.argv[1]
 texts = json.load(open(folder + "/texts.json"))
 questions = json.load(open(folder + "/questions.json"))
 vectors = np.load(folder + "/vectors.npy")
 asked = np.load(folder + "/asked.npy")
-def report(index_s, ask):
-    ask(0)
-    took = []
-    until = time.perf_counter() + 45
-    for i in range(len(questions)):
-        begun = time.perf_counter()
-        if begun > until and len(took) >= 5:  # a slow one is asked fewer questions
-            break
-        ask(i)
-        took.append(1000 * (time.perf_counter() - begun))
-    print(json.dumps([len(texts) / index_s, *np.percentile(took, (50, 95, 99))]))
 begun = time.perf_counter()
+ask = build(texts, vectors, folder)
+index_s = time.perf_counter() - begun
+ask(questions[0], asked[0])
+took = []
+until = time.perf_counter() + 45
+for question, vector in zip(questions, asked):
+    begun = time.perf_counter()
+    if begun > until and len(took) >= 5:  # a slow one is asked fewer questions
+        break
+    ask(question, vector)
+    took.append(1000 * (time.perf_counter() - begun))
+print(json.dumps([len(texts) / index_s, *np.percentile(took, (50, 95, 99))]))
 """
+_RANKING = """
+import os
+found, took = [], []
+for folder in sys.argv[1:]:
+    texts = json.load(open(folder + "/texts.json"))
+    questions = json.load(open(folder + "/questions.json"))
+    vectors = np.load(folder + "/vectors.npy") if os.path.exists(folder + "/vectors.npy") else None
+    asked = np.load(folder + "/asked.npy") if vectors is not None else [None] * len(questions)
+    ask = build(texts, vectors, folder)
+    for question, vector in zip(questions, asked):
+        begun = time.perf_counter()
+        found.append([int(n) for n in ask(question, vector)])
+        took.append(1000 * (time.perf_counter() - begun))
+print(json.dumps([found, float(np.median(took))]))
+"""
+# Each script defines `build(texts, vectors, folder)`, which returns `ask(question, vector)`: the numbers of the 50 best.
 PEERS: dict[str, tuple[str, Sequence[str], str]] = {
     "sqlite-vec (brute force)": ("vector", ("sqlite-vec", "apsw"), """
 import apsw, sqlite_vec
-db = apsw.Connection(folder + "/vec.db")
-db.enable_load_extension(True); db.load_extension(sqlite_vec.loadable_path())
-db.execute("create virtual table v using vec0(e float[%d])" % vectors.shape[1])
-with db:
-    db.executemany("insert into v(rowid, e) values (?, ?)", ((i, x.tobytes()) for i, x in enumerate(vectors)))
-sql = "select rowid, distance from v where e match ? order by distance limit 50"
-report(time.perf_counter() - begun, lambda i: db.execute(sql, (asked[i].tobytes(),)).fetchall())
+def build(texts, vectors, folder):
+    db = apsw.Connection(folder + "/vec.db")
+    db.enable_load_extension(True); db.load_extension(sqlite_vec.loadable_path())
+    db.execute("create virtual table v using vec0(e float[%d])" % vectors.shape[1])
+    with db:
+        db.executemany("insert into v(rowid, e) values (?, ?)", ((i, x.tobytes()) for i, x in enumerate(vectors)))
+    sql = "select rowid, distance from v where e match ? order by distance limit 50"
+    return lambda question, vector: [row for row, _ in db.execute(sql, (vector.tobytes(),))]
 """),
     "bm25s": ("lexical", ("bm25s", "PyStemmer"), """
 import bm25s, Stemmer
 stem = Stemmer.Stemmer("english")
-made = bm25s.BM25()
-made.index(bm25s.tokenize(texts, stemmer=stem, show_progress=False), show_progress=False)
-def ask(i):
-    words = bm25s.tokenize([questions[i]], stemmer=stem, show_progress=False)
-    made.retrieve(words, k=50, show_progress=False)
-report(time.perf_counter() - begun, ask)
+def build(texts, vectors, folder):
+    made = bm25s.BM25()
+    made.index(bm25s.tokenize(texts, stemmer=stem, show_progress=False), show_progress=False)
+    def ask(question, vector):
+        words = bm25s.tokenize([question], stemmer=stem, show_progress=False)
+        return made.retrieve(words, k=min(50, len(texts)), show_progress=False)[0][0]
+    return ask
 """),
     "tantivy": ("lexical", ("tantivy",), """
 import re, tantivy
-schema = tantivy.SchemaBuilder().add_text_field("body", stored=False, tokenizer_name="en_stem").add_integer_field("n", stored=True).build()
-made = tantivy.Index(schema)
-writer = made.writer()
-for i, text in enumerate(texts):
-    writer.add_document(tantivy.Document(body=text, n=i))
-writer.commit(); writer.wait_merging_threads(); made.reload()
-searcher = made.searcher()
-def ask(i):
-    words = " ".join(re.findall(r"\\w+", questions[i]))
-    [searcher.doc(at)["n"] for _, at in searcher.search(made.parse_query(words, ["body"]), 50).hits]
-report(time.perf_counter() - begun, ask)
+def build(texts, vectors, folder):
+    schema = tantivy.SchemaBuilder().add_text_field("body", stored=False, tokenizer_name="en_stem").add_integer_field("n", stored=True).build()
+    made = tantivy.Index(schema)
+    writer = made.writer()
+    for i, text in enumerate(texts):
+        writer.add_document(tantivy.Document(body=text, n=i))
+    writer.commit(); writer.wait_merging_threads(); made.reload()
+    searcher = made.searcher()
+    def ask(question, vector):
+        words = " ".join(re.findall(r"\\w+", question.lower()))
+        return [searcher.doc(at)["n"][0] for _, at in searcher.search(made.parse_query(words, ["body"]), 50).hits]
+    return ask
 """),
     "LanceDB hybrid": ("hybrid", ("lancedb", "pandas"), """
 import lancedb, pyarrow as pa
-db = lancedb.connect(folder + "/lance")
-table = db.create_table("t", pa.table({"n": list(range(len(texts))), "text": texts,
-    "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])}))
-table.create_fts_index("text")
-def ask(i):
-    table.search(query_type="hybrid").vector(asked[i]).text(questions[i]).limit(50).to_arrow()
-report(time.perf_counter() - begun, ask)
+def build(texts, vectors, folder):
+    db = lancedb.connect(folder + "/lance")
+    table = db.create_table("t", pa.table({"n": list(range(len(texts))), "text": texts,
+        "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])}))
+    table.create_fts_index("text")
+    def ask(question, vector):
+        return table.search(query_type="hybrid").vector(vector).text(question).limit(50).to_arrow()["n"].to_pylist()
+    return ask
 """),
     "Chroma": ("vector", ("chromadb",), """
 import chromadb
-made = chromadb.PersistentClient(folder + "/chroma").create_collection("notes", configuration={"hnsw": {"space": "cosine"}})
-for i in range(0, len(texts), 2000):
-    part = slice(i, i + 2000)
-    made.add(ids=[str(n) for n in range(i, i + len(texts[part]))], embeddings=vectors[part], documents=texts[part])
-report(time.perf_counter() - begun, lambda i: made.query(query_embeddings=asked[i : i + 1], n_results=50))
+def build(texts, vectors, folder):
+    made = chromadb.PersistentClient(folder + "/chroma").create_collection("notes", configuration={"hnsw": {"space": "cosine"}})
+    for i in range(0, len(texts), 2000):
+        part = slice(i, i + 2000)
+        made.add(ids=[str(n) for n in range(i, i + len(texts[part]))], embeddings=vectors[part], documents=texts[part])
+    most = min(50, len(texts))
+    return lambda question, vector: made.query(query_embeddings=vector[None], n_results=most)["ids"][0]
 """),
     "memsearch on Milvus Lite": ("hybrid", ("memsearch", "milvus-lite"), """
 from memsearch.store import MilvusStore
-store = MilvusStore(folder + "/milvus.db", dimension=vectors.shape[1], _create_if_missing=True)
-for i in range(0, len(texts), 1000):
-    store.upsert([{"chunk_hash": "%016x" % n, "embedding": vectors[n].tolist(), "content": texts[n], "source": "notes.md",
-        "heading": "", "heading_level": 1, "start_line": n, "end_line": n} for n in range(i, min(len(texts), i + 1000))])
-def ask(i):
-    assert len(store.search(asked[i].tolist(), query_text=questions[i], top_k=50)) == 50
-report(time.perf_counter() - begun, ask)
+def build(texts, vectors, folder):
+    store = MilvusStore(folder + "/milvus.db", dimension=vectors.shape[1], _create_if_missing=True)
+    for i in range(0, len(texts), 1000):
+        store.upsert([{"chunk_hash": "%016x" % n, "embedding": vectors[n].tolist(), "content": texts[n], "source": "notes.md",
+            "heading": "", "heading_level": 1, "start_line": n, "end_line": n} for n in range(i, min(len(texts), i + 1000))])
+    return lambda question, vector: [r["start_line"] for r in store.search(vector.tolist(), query_text=question, top_k=50)]
 """),
 }  # fmt: skip
 
@@ -129,18 +154,18 @@ def table(root: Path, ours: dict[str, Any], folder: Path) -> list[list[str]]:
     for name, (kind, packages, script) in PEERS.items():
         print(name, file=sys.stderr, flush=True)
         try:
-            rate, *took = _run(packages, script, data)
+            rate, *took = _run(packages, script + _SPEED, [data])
         except (subprocess.SubprocessError, OSError, ValueError) as error:
             rows.append([name, kind, "skipped", _reason(error), ""])
             continue
         rows.append([name, kind, number(rate), " / ".join(map(number, took)), number(took[0] / ours[kind][0])])
     for kind in ("lexical", "vector", "hybrid"):
         own = number(ours["chunks"] / ours["index_s"])
-        rows.append([f"recollect, {kind}", kind, own, " / ".join(map(number, ours[kind])), "1"])
+        rows.append([f"notewell, {kind}", kind, own, " / ".join(map(number, ours[kind])), "1"])
     leg = ours["vector_leg"]
     rows.append(
         [
-            "recollect, its vector leg alone",
+            "notewell, its vector leg alone",
             "vector",
             "",
             " / ".join(map(number, leg)),
@@ -153,19 +178,31 @@ def table(root: Path, ours: dict[str, Any], folder: Path) -> list[list[str]]:
 def _write(root: Path, questions: Sequence[str], data: Path) -> None:
     with Memory.open(root, env={}, embed__model="none") as memory:
         assert isinstance(memory.store, SqliteStore)
-        rows = [r[0] for r in memory.store._all("SELECT row FROM chunks ORDER BY row LIMIT ?", (_MOST,))]
-        texts = [embed_text(c) for c in memory.store.chunks(rows).values()]
+        rows = [r[0] for r in memory.store.connection.all("SELECT row FROM chunks ORDER BY row LIMIT ?", (_MOST,))]
+        texts = [embed_text(c) for c in memory.store.documents.chunks(rows).values()]
     (data / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
     (data / "questions.json").write_text(json.dumps(list(questions)), encoding="utf-8")
     np.save(data / "vectors.npy", Clustered().embed(texts, "document"))
     np.save(data / "asked.npy", Clustered().embed(questions, "query"))
 
 
-def _run(packages: Sequence[str], script: str, data: Path) -> list[float]:
+def rankings(name: str, folders: Sequence[Path]) -> tuple[list[list[int]], float] | str:
+    """The numbers of the 50 best texts for every question of some folders, and the median ms; or why there are none.
+
+    A folder has `texts.json` and `questions.json`, and for kinds with vectors `vectors.npy` and `asked.npy`.
+    """
+    _, packages, script = PEERS[name]
+    try:
+        found, took_ms = _run(packages, script + _RANKING, folders, wait_s=_RANKING_S)
+    except (subprocess.SubprocessError, OSError, ValueError) as error:
+        return _reason(error)
+    return found, took_ms
+
+
+def _run(packages: Sequence[str], script: str, folders: Sequence[Path], *, wait_s: float = _WAIT_S) -> list[Any]:
     python = _environment(packages)
-    done = subprocess.run(
-        [python, "-c", _COMMON + script, str(data)], check=True, capture_output=True, text=True, timeout=_WAIT_S
-    )
+    start = [python, "-c", _COMMON + script, *map(str, folders)]
+    done = subprocess.run(start, check=True, capture_output=True, text=True, timeout=wait_s)
     return list(json.loads(done.stdout.splitlines()[-1]))
 
 

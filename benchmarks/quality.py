@@ -1,4 +1,4 @@
-"""Writes benchmarks/QUALITY.md: every set × profile × leg, in one command.
+"""Writes benchmarks/QUALITY.md: every set under every profile, in one command.
 
 python benchmarks/quality.py SETS_FOLDER [--cache DIR]
 """
@@ -15,15 +15,17 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from recollect import __version__
-from recollect.embed.cached import CachedEmbedder
-from recollect.embed.registry import embedder
-from recollect.eval import metrics, report, runner, sets
-from recollect.search.combine import CONFIDENCE, CONFIDENCE_WORDS, WEIGHTS
+from notewell import __version__
+from notewell.embed.cached import CachedEmbedder
+from notewell.embed.registry import embedder
+from notewell.eval import metrics, report, runner, sets
+from notewell.search.combine import WEIGHTS
+from notewell.search.confidence import CONFIDENCE, CONFIDENCE_WORDS
 
 PROFILES = ("default", "lexical", "vector", "rrf", "maxnorm", "openclaw", "openclaw-2026.2.13", "siftcoder")
 OUTPUT = Path(__file__).with_name("QUALITY.md")
 TUNING = Path(__file__).with_name("tuning.json")
+SURENESS = TUNING.with_name("confidence.json")
 MEASURES = (
     "ndcg@10",
     "recall@5",
@@ -48,20 +50,20 @@ def _head(cells: list[str]) -> list[str]:
 
 
 def page(runs: list[runner.Run], model: str, took_s: float, *, most: int) -> str:
-    """The whole page."""
+    """The text of the page."""
     names = list(dict.fromkeys(r.set_name for r in runs))
     by = {(r.set_name, r.profile): r for r in runs}
     lines = [
         "# Quality",
         "",
         (
-            f"recollect {__version__}, {model}, Python {platform.python_version()}; {took_s / 60:.0f} minutes. "
+            f"notewell {__version__}, {model}, Python {platform.python_version()}; {took_s / 60:.0f} minutes. "
             "Produced by `make quality SETS=folder`; the sets are public and are not part of this repository."
         ),
-        "File level: a file's rank is that of its first passage. The 50 first hits count, no threshold.",
-        f"Of sets with more than {most:,} questions every n-th was asked.",
-        "The default's weights and stages were chosen on these sets: its figures are fitted ones.",
-        "How the same weights do on a set they never saw is under *Left out*.",
+        "File level: a file has the rank of its first passage. The first 50 hits count, without a threshold.",
+        f"Of sets with more than {most:,} questions, every n-th was asked.",
+        "The weights and stages of the default were chosen on these sets, so its figures are fitted.",
+        "*Left out* shows how such weights do on a set they were not fitted on.",
         "",
         "## nDCG@10",
         "",
@@ -95,32 +97,59 @@ def page(runs: list[runner.Run], model: str, took_s: float, *, most: int) -> str
         for profile in PROFILES[:3]:
             values = by[name, profile].summary()
             lines.append(_row([name, profile, *(f"{values[m]:.3f}" if m in values else "" for m in MEASURES)]))
-    lines += ["", "## Confidence", "", "```", report.reliability_table(runs, "default"), "```", ""]
+    lines += [
+        "",
+        *confidence_left_out(SURENESS),
+        "## Confidence",
+        "",
+        "```",
+        report.reliability_table(runs, "default"),
+        "```",
+        "",
+    ]
     return "\n".join(lines)
 
 
 def left_out(saved: Path) -> list[str]:
-    """What `make tune` said of sets that its weights never saw, and whether its tables are those in use."""
+    """How the weights of `make tune` do on sets that they were not fitted on, and whether its tables are in use."""
     if not saved.is_file():
         return []
     tuned = json.loads(saved.read_text(encoding="utf-8"))
-    used = {"WEIGHTS": dict(WEIGHTS), "CONFIDENCE": dict(CONFIDENCE), "CONFIDENCE_WORDS": dict(CONFIDENCE_WORDS)}
-    same = "These are the tables in use." if tuned["tables"] == used else "**The tables in use are others.**"
+    same = "These are in use." if tuned["tables"] == {"WEIGHTS": dict(WEIGHTS)} else "**These are not in use.**"
     lines = [
         "## Left out",
         "",
         (
-            "nDCG@10 of the weights of `make tune`: fitted on all sets, and fitted anew without the set in question; "
-            f"{tuned['questions']} questions of each set at most, before the stages. "
-            f"ECE: calibration error of the confidence. {same}"
+            "nDCG@10 of the weights of `make tune`: fitted on all sets, and fitted again without the set in question; "
+            f"{tuned['questions']} questions of each set at most, before the stages. {same}"
         ),
         "",
-        *_head(["set", "fitted", "left out", "better leg", "ECE fitted", "ECE left out"]),
+        *_head(["set", "fitted", "left out", "better leg"]),
     ]
-    keys = ("fitted", "left_out", "better_leg", "calibration", "calibration_left_out")
+    keys = ("fitted", "left_out", "better_leg")
     rows = tuned["sets"]
     lines += [_row([name, *(f"{figures[key]:.3f}" for key in keys)]) for name, figures in rows.items()]
     return [*lines, _row(["mean", *(f"{sum(f[k] for f in rows.values()) / len(rows):.3f}" for k in keys)]), ""]
+
+
+def confidence_left_out(saved: Path) -> list[str]:
+    """How the confidence does on sets that it was not fitted on, and whether its tables are in use."""
+    if not saved.is_file():
+        return []
+    tuned = json.loads(saved.read_text(encoding="utf-8"))
+    used = {"CONFIDENCE": dict(CONFIDENCE), "CONFIDENCE_WORDS": dict(CONFIDENCE_WORDS)}
+    same = "These are in use." if tuned["tables"] == used else "**These are not in use.**"
+    keys = ("calibration", "none", "other")
+    head = [f"{key}{more}" for more in ("", ", words alone") for key in keys]
+    cells = [
+        [name, *(f"{one[t][key]:.3f}" if key in one.get(t, {}) else "" for t in used for key in keys)]
+        for name, one in tuned["sets"].items()
+    ]
+    text = (
+        "Confidence fitted without the set in question: the calibration error of the first six hits, and how often the "
+        "best hit of a question with an answer is surer than that of one without (none) or of another set (other). "
+    )
+    return ["## Confidence, left out", "", text + same, "", *_head(["set", *head]), *map(_row, cells), ""]
 
 
 def _measure(path: Path, cache: Path, most: int) -> list[runner.Run]:
@@ -134,9 +163,11 @@ def _measure(path: Path, cache: Path, most: int) -> list[runner.Run]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure all sets and write QUALITY.md.")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "recollect" / "eval")
+    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "notewell" / "eval")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--questions", type=int, default=1500, help="of a larger set, every n-th question")
+    parser.add_argument(
+        "--questions", type=int, default=1500, help="ask at most so many questions of a set, evenly spaced"
+    )
     options = parser.parse_args()
     begun = time.monotonic()
     paths = sorted((p.parent for p in options.folder.glob("*/corpus.jsonl")), key=lambda p: p.name)

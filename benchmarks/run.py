@@ -1,4 +1,4 @@
-"""`make bench`: measures recollect on this machine and prints a table of what, how much, the target and the verdict."""
+"""`make bench`: measures notewell on this machine and prints a table of what, how much, the target and the verdict."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the `recollect` command does, before numpy is loaded
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the `notewell` command does, before numpy is loaded
 
-from measure import FULL, QUICK, Bench, Figure, machine, number
+from measure import FULL, QUICK, Figure, SearchContext, machine, number
 
 
 def line(figure: Figure) -> list[str]:
@@ -52,8 +52,8 @@ def main(arguments: Sequence[str]) -> int:
     scale = QUICK if asked.quick else FULL
     host = machine()
     figures: list[Figure] = []
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
-        for figure in Bench(Path(folder), scale).figures():
+    with tempfile.TemporaryDirectory(prefix="notewell-bench-") as folder:
+        for figure in SearchContext(Path(folder), scale).figures():
             figures.append(figure)
             if sys.stderr.isatty():
                 print(f"\r\x1b[K{figure.what}", end="", file=sys.stderr, flush=True)

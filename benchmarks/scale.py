@@ -19,17 +19,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the `recollect` command does, before numpy is loaded
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the `notewell` command does, before numpy is loaded
 
 import numpy as np
 import peers
 from corpus import Corpus
-from measure import Clustered, Precomputed, machine, number
+from measure import WINDOW, Clustered, Precomputed, cpu_s, machine, number
 
-from recollect.memory import Memory
-from recollect.store.sqlite import SqliteStore
-from recollect.sync.engine import embed_text
-from recollect.types import Filters
+from notewell.index.documents import embed_text
+from notewell.memory import Memory
+from notewell.store.sqlite.store import SqliteStore
+from notewell.types import Filters
 
 SIZES = (1_000, 10_000, 100_000)
 LARGE = (1_000_000,)
@@ -41,9 +41,9 @@ _COLD_RUNS = 10
 _COLD = """
 import os, sys
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-from recollect.memory import Memory
+from notewell.memory import Memory
 class Given:
-    id, dim = sys.argv[3], int(sys.argv[4])
+    id, dim, window_dims = sys.argv[3], int(sys.argv[4]), int(sys.argv[4]) // 2
     def embed(self, texts, role):
         import numpy
         return numpy.load(sys.argv[5])[None]
@@ -54,10 +54,10 @@ RESULTS = Path(__file__).with_name("RESULTS.md")
 
 
 def spent(call: Callable[[], object]) -> tuple[float, float]:
-    """Wall and CPU seconds of a call."""
-    wall, cpu = time.perf_counter(), time.process_time()
+    """Wall and CPU seconds of a call, with those of processes that it started."""
+    wall, cpu = time.perf_counter(), cpu_s()
     call()
-    return time.perf_counter() - wall, time.process_time() - cpu
+    return time.perf_counter() - wall, cpu_s() - cpu
 
 
 def build(root: Path, chunks: int) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def build(root: Path, chunks: int) -> dict[str, Any]:
     corpus.write(root, chunks)
     questions = corpus.questions(root, _QUESTIONS)
     text = sum(p.stat().st_size for p in root.rglob("*.md"))
-    index = root / ".recollect" / "index.sqlite"
+    index = root / ".notewell" / "index.sqlite"
     with Memory.open(root, env={}, embedder=Clustered(), consolidate=False) as memory:
         wall, cpu = spent(lambda: memory.sync(embed=False))
         made = memory.store.counts()["chunks"]
@@ -118,7 +118,7 @@ def searches(root: Path, questions: Sequence[str]) -> dict[str, Any]:
             out[f"{name}_cpu"] = 1000 * float(np.median([t[1] for t in took]))
         store, asked = memory.store, model.embed(questions, "query")
         name = str(store.get_meta("model"))
-        took = [spent(lambda: store.nearest(name, vector, _DEEP, Filters())) for vector in asked]  # noqa: B023
+        took = [spent(lambda: store.vectors.nearest(name, vector, _DEEP, Filters())) for vector in asked]  # noqa: B023
         out["vector_leg"] = [1000 * float(v) for v in np.percentile([t[0] for t in took], (50, 95, 99))]
         out["vector_leg_cpu"] = 1000 * float(np.median([t[1] for t in took]))
         out["peak_mb"] = peak_mb()
@@ -144,7 +144,7 @@ def cold(root: Path, questions: Sequence[str]) -> dict[str, Any]:
             start = [sys.executable, "-c", _COLD, str(root), profile, model.id, str(model.dim), str(place), question]
             took.append(spent(lambda: subprocess.run(start, check=True, capture_output=True))[0])  # noqa: B023
         out[f"cold_{name}"] = [1000 * float(v) for v in np.percentile(took, (50, 95, 99))]
-    version = [sys.executable, "-m", "recollect.surfaces.cli", "--version"]
+    version = [sys.executable, "-m", "notewell.surfaces.cli.main", "--version"]
     starts = [spent(lambda: subprocess.run(version, check=True, capture_output=True))[0] for _ in range(5)]
     return out | {"start_ms": 1000 * float(np.median(starts))}
 
@@ -155,14 +155,14 @@ def recall(memory: Memory, model: Precomputed, questions: Sequence[str]) -> floa
     assert isinstance(store, SqliteStore)
     best: list[list[tuple[float, int]]] = [[] for _ in questions]
     asked = model.embed(questions, "query")
-    rows = [r[0] for r in store._all("SELECT row FROM chunks ORDER BY row")][:20_000]
+    rows = [r[0] for r in store.connection.all("SELECT row FROM chunks ORDER BY row")][:20_000]
     for i in range(0, len(rows), 900):
-        chunks = list(store.chunks(rows[i : i + 900]).values())
+        chunks = list(store.documents.chunks(rows[i : i + 900]).values())
         cosines = clustered.embed([embed_text(c) for c in chunks], "document") @ asked.T
         for n in range(len(questions)):
             best[n] += [(float(cosine), c.row) for cosine, c in zip(cosines[:, n], chunks, strict=True)]
     only = np.asarray(rows)
-    matrix = store._matrix(store.get_meta("model"))
+    matrix = store.vectors.matrix(store.get_meta("model"))
     found = 0
     for n, exact in enumerate(best):
         exact.sort(reverse=True)
@@ -194,7 +194,7 @@ def page(host: dict[str, Any], sizes: dict[int, dict[str, Any]], others: Sequenc
         "# How it grows",
         "",
         "Written by `make bench` (1,000 to 100,000 chunks) and `make bench-large` (a million too). Prose with Zipfian",
-        "words, vectors of 384 dimensions in 200 clusters, the question's vector given, wall time unless it says CPU.",
+        "words, vectors of 384 dimensions in 200 clusters with windows of 192, the question's vector given, wall time unless it says CPU.",
         "",
         (
             f"{host['processor']}, {host['cores']} cores of which {host['free_cores']:g} were to be had at the start,"
@@ -231,7 +231,7 @@ def page(host: dict[str, Any], sizes: dict[int, dict[str, Any]], others: Sequenc
         ("sync, one note changed, ms (CPU)", lambda _, f: _ms(f, "one")),
         ("bytes of text a chunk", lambda _, f: number(f["text_bytes"])),
         ("bytes on disk a chunk", lambda _, f: number(f["disk_bytes"])),
-        ("target: 2.5 × text + 384", lambda _, f: number(2.5 * f["text_bytes"] + 384)),
+        ("target: 2.5 × text + 384, and 102 a window", lambda _, f: number((2.5 + 102 / WINDOW) * f["text_bytes"] + 384)),
     ]  # fmt: skip
     out += ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
     out += [f"| {what} | " + " | ".join(cell(n, f) for n, f in sizes.items()) + " |" for what, cell in rows]
@@ -266,7 +266,7 @@ def main(arguments: Sequence[str]) -> int:
     host = machine()
     sizes: dict[int, dict[str, Any]] = {}
     others: list[list[str]] = []
-    with tempfile.TemporaryDirectory(prefix="recollect-scale-") as name:
+    with tempfile.TemporaryDirectory(prefix="notewell-scale-") as name:
         folder = Path(name)
         wanted = asked.sizes or [*SIZES, *(LARGE if asked.large else ())]
         for chunks in wanted:

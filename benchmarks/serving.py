@@ -24,36 +24,37 @@ from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import notes
 import numpy as np
 from measure import Clustered, Figure, machine
 from run import about, line, table
 
-from recollect.memory import Memory
+import notes
+from notewell.memory import Memory
 
 NOTES = 2_000
-CLIENTS = 50
+MANY = 10_000
+CLIENTS = (16, 50)  # at once
 HELLO = {
     "protocolVersion": "2025-06-18",
     "capabilities": {},
     "clientInfo": {"name": "bench", "version": "1"},
 }
-START = [sys.executable, "-m", "recollect.surfaces.cli"]
+START = [sys.executable, "-m", "notewell.surfaces.cli.main"]
 
 
 def environment(home: Path) -> dict[str, str]:
-    """No settings of the person who measures."""
-    keep = {k: v for k, v in os.environ.items() if not k.startswith(("RECOLLECT_", "XDG_"))}
-    return {**keep, "HOME": str(home)}
+    """No settings of the person who measures, and no engine."""
+    keep = {k: v for k, v in os.environ.items() if not k.startswith(("NOTEWELL_", "XDG_"))}
+    return {**keep, "HOME": str(home), "NOTEWELL_ENGINE_ENABLED": "0"}
 
 
 class Client:
     """A plain MCP client on the pipes of a process."""
 
-    def __init__(self, root: Path, home: Path) -> None:
+    def __init__(self, root: Path, *, env: dict[str, str]) -> None:
         self.begun = time.perf_counter()
         self.process = subprocess.Popen(
-            [*START, "mcp", "-w", str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(home)
+            [*START, "mcp", "-w", str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env
         )
         self._number = 0
         self.call("initialize", HELLO)
@@ -86,7 +87,7 @@ def mcp(root: Path, home: Path, questions: Sequence[str]) -> Iterator[Figure]:
     """The first answer after the process starts, and those after it; no question twice."""
     firsts, spent = [], []
     for n in range(3):
-        client = Client(root, home)
+        client = Client(root, env=environment(home))
         client.search(questions[n])
         firsts.append(time.perf_counter() - client.begun)
         spent.append(cpu(client.process.pid))
@@ -133,7 +134,7 @@ def resident(pid: int) -> float:
     return 0.0
 
 
-def load(port: int, pid: int, questions: Sequence[str], seconds: float) -> Iterator[Figure]:
+def load(port: int, pid: int, questions: Sequence[str], seconds: float, *, clients: int) -> Iterator[Figure]:
     """So many clients at once, each asking again as soon as it has its answer."""
     took: list[float] = []
     errors: list[str] = []
@@ -163,7 +164,7 @@ def load(port: int, pid: int, questions: Sequence[str], seconds: float) -> Itera
             n += 7
         connection.close()
 
-    threads = [threading.Thread(target=client, args=(n,)) for n in range(CLIENTS)]
+    threads = [threading.Thread(target=client, args=(n,)) for n in range(clients)]
     for thread in threads:
         thread.start()
     while any(t.is_alive() for t in threads):
@@ -171,93 +172,161 @@ def load(port: int, pid: int, questions: Sequence[str], seconds: float) -> Itera
         time.sleep(max(0.2, seconds / 30))
     for thread in threads:
         thread.join()
-    asked = f"{CLIENTS} clients, {seconds:g} s, {len(questions)} questions, closed loop"
+    asked = f"{clients} clients, {seconds:g} s, {len(questions)} questions, closed loop"
     if errors:
         print(errors[:3], file=sys.stderr)
-    yield Figure("load_errors", f"{CLIENTS} clients at once: errors", len(errors), "errors", asked, 0, "equal")
-    yield Figure("load_rate", "the same: answers", len(took) / seconds, "/s", asked)
-    yield Figure("load_p50", "the same: p50", float(np.percentile(took, 50)), "ms", asked)
-    yield Figure("load_p99", "the same: p99", float(np.percentile(took, 99)), "ms", asked, 500.0)
+    name, what = f"load_{clients}", f"{clients} clients at once"
+    median, slow = (float(np.percentile(took, share)) for share in (50, 99))
+    yield Figure(f"{name}_errors", f"{what}: errors", len(errors), "errors", asked, 0, "equal")
+    yield Figure(f"{name}_rate", "the same: answers", len(took) / seconds, "/s", asked)
+    yield Figure(f"{name}_p50", "the same: p50", median, "ms", asked)
+    yield Figure(f"{name}_p99", "the same: p99", slow, "ms", f"{asked}; target 8 × p50", 8.0 * median)
     third = max(1, len(sizes) // 3)
     grown = statistics.median(sizes[-third:]) - statistics.median(sizes[third : 2 * third])
     how = f"last third against the middle third; {sizes[-1]:.0f} MB at the end"
-    yield Figure("load_growth", "the same: memory grown", max(0.0, grown), "MB", how, 10.0)
+    yield Figure(f"{name}_growth", "the same: memory grown", max(0.0, grown), "MB", how, 10.0)
 
 
-def page(port: int, questions: Sequence[str]) -> Iterator[Figure]:
-    """What a person at the page waits for: from the last key stroke to the first hit, and a slider's redraw."""
+@contextlib.contextmanager
+def browser() -> Iterator[Any]:
+    """Headless Chromium, or None where there is none."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        return
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+        chromium = None
     if chromium is None:
+        yield None
         return
-    typed, drawn, pools = [], [], []
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        made = browser.new_page(viewport={"width": 1280, "height": 900})
-        made.goto(f"http://127.0.0.1:{port}/")
-        made.wait_for_selector("#profile option", state="attached")
-        made.evaluate(
-            """() => { window.seen = 0;
-              new MutationObserver(() => { window.seen = performance.now(); })
-                .observe(document.getElementById('hits'), {childList: true}); }"""
-        )
-        for question in questions:
-            made.evaluate("() => { document.getElementById('query').value = ''; window.seen = 0; }")
-            typed.append(
-                made.evaluate(
-                    """async (text) => {
-                      const box = document.getElementById('query');
-                      box.value = text;
-                      const begun = performance.now();
-                      window.seen = 0;
-                      box.dispatchEvent(new Event('input', {bubbles: true}));
-                      while (!window.seen) await new Promise(requestAnimationFrame);
-                      return window.seen - begun;
-                    }""",
-                    question,
-                )
+        made = play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        yield made
+        made.close()
+
+
+def opened(port: int, pid: int, count: int) -> Iterator[Figure]:
+    """What a person waits for who opens the page: the first paint, and the figures of Home."""
+    painted, filled = [], []
+    with browser() as chromium:
+        if chromium is None:
+            return
+        for n in range(11):
+            context = chromium.new_context(viewport={"width": 1280, "height": 900})
+            made = context.new_page()
+            made.add_init_script(
+                """new MutationObserver((_, self) => { if (document.querySelector('.figures')) {
+                     window.filled = performance.now(); self.disconnect(); } })
+                   .observe(document, {childList: true, subtree: true});"""
             )
-            made.wait_for_function("document.getElementById('slopes').dataset.drawMs")
+            made.goto(f"http://127.0.0.1:{port}/")
+            made.wait_for_selector(".figures")
+            made.wait_for_function("() => performance.getEntriesByName('first-contentful-paint').length")
+            if n:  # the first one wakes the server up
+                painted.append(made.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+                filled.append(made.evaluate("window.filled"))
+            else:
+                before = cpu(pid)
+            context.close()
+    how = f"{len(painted)} fresh tabs, {count:,} notes, empty cache of the browser, wall; worst {max(painted):.0f}"
+    yield Figure("page_paint", "page: first paint of Home, p50", statistics.median(painted), "ms", how, 200.0)
+    how = f"the same tabs; worst {max(filled):.0f}"
+    yield Figure("page_home", "page: all of Home, p50", statistics.median(filled), "ms", how)
+    each = (cpu(pid) - before) / len(filled) * 1000
+    yield Figure("page_home_cpu", "the same, CPU time of the server", each, "ms", "mean, with all files of the page")
+
+
+# One key stroke after another, each as soon as the hits of the one before are shown; the time until they are.
+_TYPE = """async (text) => {
+  const box = document.getElementById('query');
+  const took = [];
+  for (let n = 1; n <= text.length; n++) {
+    const part = text.slice(0, n);
+    if (!part.trim()) continue;
+    const begun = performance.now();
+    box.value = part;
+    box.dispatchEvent(new Event('input', {bubbles: true}));
+    await new Promise((shown) => {
+      const look = () => document.getElementById('hits')?.dataset.asked === part && (seen.disconnect(), shown());
+      const seen = new MutationObserver(look);
+      seen.observe(document.getElementById('view'), {attributes: true, childList: true, subtree: true});
+    });
+    took.push(performance.now() - begun);
+  }
+  return took;
+}"""
+
+
+def page(port: int, pid: int, questions: Sequence[str]) -> Iterator[Figure]:
+    """What a person at the page waits for: from a key stroke to its hits, and a slider's redraw in the laboratory."""
+    typed: list[float] = []
+    drawn, pools = [], []
+    with browser() as chromium:
+        if chromium is None:
+            return
+        made = chromium.new_page(viewport={"width": 1280, "height": 900})
+        made.goto(f"http://127.0.0.1:{port}/#/search")
+        made.wait_for_selector("#hits", state="attached")
+        before = cpu(pid)
+        for question in questions:
+            typed += made.evaluate(_TYPE, question[:60])
+        each = (cpu(pid) - before) / len(typed) * 1000
+        made.goto(f"http://127.0.0.1:{port}/#/lab")
+        made.wait_for_selector("#profile option", state="attached")
+        made.get_by_text("Try other settings").click()
+        for question in questions:
+            with made.expect_response("**/api/search"):
+                made.fill("#lab-query", question)
             for value in ("0.4", "1.6", "1"):
                 with made.expect_response("**/api/search"):
                     made.locator("#vector").fill(value)
                 made.wait_for_timeout(60)
                 drawn.append(float(made.get_attribute("#slopes", "data-draw-ms") or "nan"))
                 pools.append(made.locator("#slopes path.near").count())
-            made.get_by_role("button", name="As the profile says").click()
-        browser.close()
-    how = f"{len(typed)} questions in headless Chromium, wall; worst {max(typed):.0f}"
-    yield Figure("page_first", "page: last key stroke to first hit, p50", statistics.median(typed), "ms", how, 100.0)
+            made.get_by_role("button", name="Reset to the profile").click()
+    how = f"{len(typed)} key strokes of {len(questions)} questions in headless Chromium, wall"
+    yield Figure("page_key", "page: key stroke to hits, p50", statistics.median(typed), "ms", how)
+    yield Figure("page_key_p95", "the same, p95", float(np.percentile(typed, 95)), "ms", how, 60.0)
+    yield Figure(
+        "page_key_cpu", "the same, CPU time of the server", each, "ms", "mean, question embedded, hits rendered"
+    )
     how = f"{len(drawn)} steps of {statistics.median(pools):.0f} candidates; worst {max(drawn):.0f}"
     yield Figure("page_draw", "page: the drawing of one slider step, p50", statistics.median(drawn), "ms", how, 50.0)
+
+
+def workspace(root: Path, count: int) -> None:
+    """Notes and their index, unless they are there already."""
+    if root.exists():
+        return
+    notes.write_workspace(root, count)
+    with Memory.open(root, env={}, embedder=Clustered()) as memory:
+        memory.sync()
 
 
 def main(arguments: Sequence[str]) -> int:
     """Measures and shows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--notes", type=int, default=NOTES)
+    parser.add_argument("--many", type=int, default=MANY, help="how many notes Home is opened with")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long the clients ask")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="make the workspace here, or use the one there")
     asked = parser.parse_args(arguments)
     host = machine()
-    with tempfile.TemporaryDirectory(prefix="recollect-serve-") as folder:
+    with tempfile.TemporaryDirectory(prefix="notewell-serve-") as folder:
         base = asked.keep or Path(folder)
         root, home = base / "workspace", base / "home"
         home.mkdir(parents=True, exist_ok=True)
-        if not root.exists():
-            notes.write_workspace(root, asked.notes)
-            with Memory.open(root, env={}, embedder=Clustered()) as memory:
-                memory.sync()
+        workspace(root, asked.notes)
+        workspace(base / "many", asked.many)
         questions = list(dict.fromkeys(notes.questions(notes.Prose(11), root, 160)))
         with Memory.open(root, env={}) as memory:
             chunks = memory.store.counts()["chunks"]
         figures = list(mcp(root, home, questions[:63]))
         with serving(root, home) as (port, pid):
-            figures += page(port, questions[100:115])
-            figures += load(port, pid, questions[:100], asked.seconds)
+            figures += page(port, pid, questions[100:115])
+            for clients in CLIENTS:
+                figures += load(port, pid, questions[:100], asked.seconds, clients=clients)
+        with serving(base / "many", home) as (port, pid):
+            figures += opened(port, pid, asked.many)
     print(f"{chunks:,} passages; {about(host, asked.notes)}\n")
     print(table([line(f) for f in figures]))
     return 0
