@@ -112,18 +112,16 @@ def _run(command: Sequence[str], folder: Path, name: str) -> str:
     return done.stdout
 
 
-def _pypi(name: str, version: str, file: str, folder: Path) -> None:
-    spec = f"{name}=={version}" if version else name
+def _pypi(specs: Sequence[str], folder: Path, *, source: bool = False) -> None:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-cache-dir"]
-    if file.endswith((".tar.gz", ".zip")):
+    if source:
         command += ["--no-binary", ":all:"]
-    _run([*command, "--dest", str(folder), spec], folder, name)
+    _run([*command, "--dest", str(folder), *specs], folder, " ".join(specs))
 
 
-def _debian(name: str, version: str, folder: Path) -> None:
-    spec = f"{name}={version}" if version else name
+def _debian(specs: Sequence[str], folder: Path) -> None:
     sandbox = ["-o", "APT::Sandbox::User=root"] if os.geteuid() == 0 else []
-    _run(["apt-get", *sandbox, "download", "-q", spec], folder, name)
+    _run(["apt-get", *sandbox, "download", "-q", *specs], folder, " ".join(specs))
 
 
 def _debian_i18n(name: str, folder: Path) -> None:
@@ -148,21 +146,31 @@ def _npm(specs: Sequence[str], folder: Path) -> list[dict[str, Any]]:
     return cast("list[dict[str, Any]]", json.loads(done))
 
 
+def _is_source(file: str) -> bool:
+    return file.endswith((".tar.gz", ".zip"))
+
+
+def _fetch_into(folder: Path, registry: str, wanted: Sequence[tuple[str, str]], *, source: bool = False) -> None:
+    """Several packages with one call of the registry's client, where it takes several."""
+    if registry == "pypi":
+        _pypi([f"{name}=={version}" if version else name for name, version in wanted], folder, source=source)
+    elif registry == "debian":
+        _debian([f"{name}={version}" if version else name for name, version in wanted], folder)
+    elif registry == "debian-i18n":
+        for name, _ in wanted:
+            _debian_i18n(name, folder)
+    elif registry == "npm":
+        _npm([f"{name}@{version}" if version else name for name, version in wanted], folder)
+    else:
+        raise FetchError(f"{wanted[0][0]}: no such registry: {registry} (one of {', '.join(REGISTRIES)})")
+
+
 def download(registry: str, name: str, version: str, file: str) -> Path:
     """Fetch one artefact into WORK/packages; the file name is the registry's."""
     packages_folder().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=packages_folder(), prefix=".part-") as held:
         folder = Path(held)
-        if registry == "pypi":
-            _pypi(name, version, file, folder)
-        elif registry == "debian":
-            _debian(name, version, folder)
-        elif registry == "debian-i18n":
-            _debian_i18n(name, folder)
-        elif registry == "npm":
-            _npm([f"{name}@{version}" if version else name], folder)
-        else:
-            raise FetchError(f"{name}: no such registry: {registry} (one of {', '.join(REGISTRIES)})")
+        _fetch_into(folder, registry, [(name, version)], source=_is_source(file))
         files = [path for path in folder.iterdir() if path.is_file()]
         if len(files) != 1:
             raise FetchError(f"{name}: expected one file, got {[path.name for path in files]}")
@@ -349,18 +357,37 @@ def member_stream(path: Path, name: str) -> io.BytesIO:
     return io.BytesIO(member(path, name))
 
 
-def fetch_all(packages: Sequence[Package], at_once: int = 6) -> list[str]:
-    """Fetch many; the messages of those that failed."""
-
-    def one(package: Package) -> str:
+def fetch_together(packages: Sequence[Package]) -> list[str]:
+    """Fetch packages of one registry with one call; one at a time where that fails. The messages of failures."""
+    try:
+        with tempfile.TemporaryDirectory(dir=packages_folder(), prefix=".part-") as held:
+            folder = Path(held)
+            wanted = [(package.name, package.version) for package in packages]
+            _fetch_into(folder, packages[0].registry, wanted, source=_is_source(packages[0].file))
+            for package in packages:
+                if (folder / package.file).exists():
+                    os.replace(folder / package.file, packages_folder() / package.file)
+    except FetchError:
+        pass
+    failed = []
+    for package in packages:
         try:
             fetch(package)
         except FetchError as error:
-            return str(error)
-        return ""
+            failed.append(str(error))
+    return failed
 
+
+def fetch_all(packages: Sequence[Package], *, together: int = 30, at_once: int = 4) -> list[str]:
+    """Fetch many; the messages of those that failed."""
+    packages_folder().mkdir(parents=True, exist_ok=True)
+    of_kind: dict[tuple[str, bool], list[Package]] = {}
+    for package in packages:
+        if not (packages_folder() / package.file).exists():
+            of_kind.setdefault((package.registry, _is_source(package.file)), []).append(package)
+    batches = [some[at : at + together] for some in of_kind.values() for at in range(0, len(some), together)]
     with ThreadPoolExecutor(at_once) as pool:
-        return [message for message in pool.map(one, packages) if message]
+        return [message for messages in pool.map(fetch_together, batches) for message in messages]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
