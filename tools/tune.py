@@ -3,7 +3,7 @@
     python tools/tune.py SETS_FOLDER [--cache DIR] [--questions 800] [--save FILE]
 
 The order is a conditional logit (which passage of the pool is the relevant one?), with the same weight for every set,
-followed by a short hill climb on nDCG@10 itself, with a penalty where one leg alone would be better and for every step
+followed by a hill climb on nDCG@10 itself, with a penalty where one leg alone would be better and for every step
 away from the logit. Prints the table to paste, and for each set the figure that the same procedure reaches when fitted
 on the other sets; `--save` writes both for QUALITY.md. `confidence.py` fits the confidence.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -38,10 +38,12 @@ from notewell.types import Candidate
 
 Array = NDArray[np.float64]
 DEPTH = 10
-# A day that the question names decides, whatever else there is: fixed, since only one set could teach it.
-GIVEN = {"date": 10.0}
+# Fixed: a day that the question names decides, whatever else there is, and only one set could teach it; what a model of
+# Latin letters makes of other scripts, since the default model reads them.
+GIVEN = {"date": 10.0, "foreign": 1.53}
 # The penalty for a set below its better leg, the lead that avoids it, and the penalty for leaving the logit.
 SHORT, SAFE, MOVED = 2.0, 0.002, 0.005
+STEPS = 1200
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,31 +262,31 @@ def _taught(one: Stack) -> tuple[Array, Array, NDArray[np.int64]]:
 
 
 def climb(
-    stacks: Sequence[Stack], weights: Array, *, fixed: Mapping[int, float] | None = None, rounds: int = 5
-) -> Array:
-    """Coordinate steps on the mean nDCG@10, with penalties for each set where one leg is better, and for distance."""
+    stacks: Sequence[Stack], weights: Array, *, fixed: Mapping[int, float] | None = None,
+    scored: Callable[[Array, Array], Array] = totals,
+) -> Array:  # fmt: skip
+    """Random steps on the mean nDCG@10, with penalties for each set where one leg is better, and for distance.
+
+    A step moves about a third of the weights at once: alone, few of them lead anywhere. Steps grow while they help.
+    """
     scales = np.mean([s.features.std(axis=0) for s in stacks], axis=0)
     start, length = weights, float(np.linalg.norm(weights * scales))
+    step = np.maximum(np.abs(weights), length / np.maximum(scales, 1e-9) / 30)
+    step[list(fixed or {})] = 0.0
 
-    def value(trial: Array, scores: Sequence[Array]) -> float:
-        figures = [s.ndcg(one) for s, one in zip(stacks, scores, strict=True)]
+    def value(trial: Array) -> float:
+        figures = [s.ndcg(scored(s.features, trial)) for s in stacks]
         short = sum(max(0.0, s.better_leg + SAFE - f) for s, f in zip(stacks, figures, strict=True))
         moved = float(np.sum(((trial - start) * scales / length) ** 2))
         return sum(figures) / len(figures) - SHORT * short - MOVED * moved
 
-    scores = [s.features @ weights for s in stacks]
-    best = value(weights, scores)
-    step = np.maximum(np.abs(weights) * 0.25, length / np.maximum(scales, 1e-9) / 200)
-    for _ in range(rounds):
-        for i in (i for i in range(len(weights)) if i not in (fixed or {})):
-            for move in (1.0, -1.0, 0.5, -0.5):
-                trial = weights.copy()
-                trial[i] += move * step[i]
-                moved = [s.features[:, i] * (move * step[i]) + one for s, one in zip(stacks, scores, strict=True)]
-                if (reached := value(trial, moved)) > best + 1e-5:
-                    best, weights, scores = reached, trial, moved
-                    break
-        step *= 0.6
+    dice, best, size = np.random.default_rng(0), value(weights), 0.15
+    for _ in range(STEPS):
+        trial = weights + dice.normal(size=len(weights)) * (dice.random(len(weights)) < 0.35) * step * size
+        if (reached := value(trial)) > best:
+            best, weights, size = reached, trial, min(0.4, size * 1.3)
+        else:
+            size = max(0.02, size * 0.985)
     return weights
 
 

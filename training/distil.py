@@ -8,6 +8,7 @@ of the target is that answer. The leading dimensions alone are taught the same, 
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -26,6 +27,7 @@ SHARPNESS = 20.0
 LABEL = 0.3  # the part of a target that a labelled answer gets
 SHORT = 192  # leading dimensions that are also taught alone
 _HIDDEN = -1e4
+_TIMED = 100, 300  # the steps by which the rest is timed
 
 
 @dataclass(slots=True)
@@ -58,6 +60,8 @@ class Plan:
         default_factory=lambda: {"english": 0.45, "pairs": 0.2, "other": 0.12, "windows": 0.18, "other windows": 0.05}
     )
     seed: int = 0
+    seconds: float = 0
+    """With a time, the number of steps is set by how long the first ones take."""
 
 
 def standardised(similar: Tensor, own: Tensor) -> Tensor:
@@ -204,13 +208,15 @@ class Distiller:
 
         self.kinds[kind] = batch
 
-    def run(self, say: Callable[[str], None]) -> None:
-        """All steps; says how the losses are every hundred."""
+    def run(self, say: Callable[[str], None], look: Callable[[int], None] | None = None) -> None:
+        """All steps; says how the losses are every hundred, and has a look after a tenth and a half of them."""
         kinds = list(self.kinds)
         shares = [self.plan.shares[k] for k in kinds]
         losses: dict[str, list[Tensor]] = {k: [] for k in kinds}
+        begun = time.monotonic()
         self.student.train()
-        for step in range(self.plan.steps):
+        step = 0
+        while step < self.plan.steps:
             self.optimiser.param_groups[0]["lr"] = warm((step + 1) / self.plan.steps, self.plan.peak)
             kind = self.dice.choices(kinds, shares)[0]
             loss = self.kinds[kind]()
@@ -219,8 +225,20 @@ class Distiller:
             nn.utils.clip_grad_norm_(self.student.parameters(), 1.0)
             self.optimiser.step()
             losses[kind].append(loss.detach())
-            if step % 100 == 99 or step + 1 == self.plan.steps:
+            step += 1
+            if step % 100 == 0 or step == self.plan.steps:
                 means = {k: float(torch.stack(v).mean()) for k, v in losses.items() if v}
-                say(f"step {step + 1}: " + ", ".join(f"{k} {v:.3f}" for k, v in means.items()))
+                say(f"step {step}: " + ", ".join(f"{k} {v:.3f}" for k, v in means.items()))
                 losses = {k: [] for k in kinds}
+            if self.plan.seconds and step == _TIMED[0]:  # the first ones are slow: kernels are compiled
+                timed = time.monotonic()
+            if self.plan.seconds and step == _TIMED[1]:
+                now = time.monotonic()
+                each = (now - timed) / (_TIMED[1] - _TIMED[0])
+                self.plan.steps = step + int((self.plan.seconds - (now - begun)) / each)
+                say(f"{each:.3f} s a step: {self.plan.steps} steps in all")
+            if look and step in (self.plan.steps // 10, self.plan.steps // 2):
+                self.student.eval()
+                look(step)
+                self.student.train()
         self.student.eval()

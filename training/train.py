@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,8 @@ from training.distil import Distiller, Plan, Taught
 from training.student import from_bert, to_bert
 
 TEACHERS = {"bge": 0.8, "gte": 0.8, "nomic": 1.4, "e5": 0.6}
-WINDOW_PASSAGES = {"english": 30_000, "other": 12_000}
+WINDOW_PASSAGES = {"windows": 40_000, "other windows": 15_000}
+LOOK = 700  # sets with fewer passages are measured on the way too
 
 
 class Log:
@@ -42,36 +43,59 @@ class Log:
         self.file.flush()
 
 
-class Pieces:
-    """The student's pieces."""
+class Reader:
+    """Texts as pieces and as word pieces, each read once for all models that share a tokenizer."""
 
-    def __init__(self, encoder: models.Encoder) -> None:
-        self.encoder = encoder
-        self.marks = {"q": encoder.query_prefix, "p": encoder.passage_prefix}
+    def __init__(self, models_: Mapping[str, models.Encoder]) -> None:
+        self.models = models_
+        self.pieces = models_["e5"].encode_ids
+        self.words = next((m.encode_ids for name, m in models_.items() if name != "e5"), None)
 
-    def raw(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """Pieces with a beginning and an end, without a mark."""
-        return [np.array(row, dtype=np.int32) for row in self.encoder.encode_ids(texts)]
+    def rows(self, texts: Sequence[str], names: Iterable[str]) -> dict[str, list[np.ndarray]]:
+        """Ids between their two marks, for the tokenizers that some models need."""
+        wanted = {"e5" if name == "e5" else "words" for name in names}
+        found = {}
+        for kind in sorted(wanted):
+            read = self.pieces if kind == "e5" else self.words
+            found[kind] = [np.array(row, dtype=np.int32) for row in read(texts)] if read else []
+        return found
 
-    def marked(self, texts: Sequence[str], roles: Sequence[str], longest: int = corpus.LONGEST) -> list[np.ndarray]:
-        """Pieces with the mark of each text's role."""
-        found = self.encoder.encode_ids([self.marks[r] + t for r, t in zip(roles, texts, strict=True)])
-        return [np.array([*row[: longest - 1], row[-1]], dtype=np.int32) for row in found]
+    def asked(
+        self, rows: Mapping[str, Sequence[np.ndarray]], roles: Sequence[str], names: Iterable[str]
+    ) -> dict[str, Tensor]:
+        """The vectors of each teacher."""
+        found = {}
+        for name in names:
+            model = self.models[name]
+            given = marked(rows["e5" if name == "e5" else "words"], roles, model, longest=385)
+            found[name] = models.encode(model.model, given, model.pooling)
+        return found
+
+    def student(self, rows: Mapping[str, Sequence[np.ndarray]], roles: Sequence[str]) -> list[np.ndarray]:
+        """What the student is given: it shares the pieces of the model that it began as."""
+        return marked(rows["e5"], roles, self.models["e5"], longest=corpus.LONGEST)
 
 
-def asked(teacher: models.Encoder, texts: Sequence[str], roles: Sequence[str]) -> Tensor:
-    """A teacher's vectors."""
-    marks = {"q": teacher.query_prefix, "p": teacher.passage_prefix}
-    rows = teacher.encode_ids([marks[r] + t for r, t in zip(roles, texts, strict=True)])
-    return models.encode(teacher.model, [r[:385] for r in rows], teacher.pooling)
+def marked(
+    rows: Sequence[np.ndarray], roles: Sequence[str], model: models.Encoder, *, longest: int
+) -> list[np.ndarray]:
+    """Rows with the mark of each text's role after their beginning."""
+    marks = {"q": model.query_prefix, "p": model.passage_prefix}
+    ids = {role: np.array(model.encode_ids([mark])[0][1:-1], dtype=np.int32) for role, mark in marks.items()}
+    return [
+        np.concatenate([row[:1], ids[role], row[1:-1][: longest - 2 - len(ids[role])], row[-1:]])
+        for row, role in zip(rows, roles, strict=True)
+    ]
 
 
-def passages_of(windows: Windows, pieces: Pieces) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def passages_of(windows: Windows, start: models.Encoder) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Each passage as pieces, and the piece at which each of its atoms begins."""
-    begin, mark = pieces.raw([pieces.marks["p"]])[0][0], pieces.raw([pieces.marks["p"]])[0][1:-1]
-    end = pieces.raw([""])[0][-1]
-    flat = pieces.raw([a for passage in windows.atoms for a in passage])
-    heads = pieces.raw(windows.heads)
+
+    def read(texts: Sequence[str]) -> list[np.ndarray]:
+        return [np.array(row, dtype=np.int32) for row in start.encode_ids(texts)]
+
+    begin, *mark, end = read([start.passage_prefix])[0]
+    flat, heads = read([a for passage in windows.atoms for a in passage]), read(windows.heads)
     runs, cuts, at = [], [], 0
     for head, passage in zip(heads, windows.atoms, strict=True):
         parts = [row[1:-1] for row in flat[at : at + len(passage)]]
@@ -96,36 +120,41 @@ def whole_windows(windows: Windows, cuts: Sequence[np.ndarray]) -> Windows:
     return out
 
 
-def teach_windows(
-    distiller: Distiller, kind: str, found: Corpus, pieces: Pieces, *, teachers: dict[str, models.Encoder], most: int
-) -> str:
+def teach_windows(distiller: Distiller, kind: str, found: Corpus, reader: Reader, teachers: Sequence[str]) -> str:
     """Adds batches of windows; says how many there are."""
-    windows = corpus.cut(found, most)
+    windows = corpus.cut(found, WINDOW_PASSAGES[kind])
     if len(windows.atoms) < 100:
         return f"{kind}: too few long passages"
-    runs, cuts = passages_of(windows, pieces)
+    runs, cuts = passages_of(windows, reader.models["e5"])
     windows = whole_windows(windows, cuts)
     texts = [*windows.texts, *windows.questions]
     roles = ["p"] * len(windows.texts) + ["q"] * len(windows.questions)
-    questions = pieces.marked(windows.questions, ["q"] * len(windows.questions))
-    ids = [np.zeros(0, np.int32)] * len(windows.texts) + questions
-    vectors = {name: asked(teacher, texts, roles) for name, teacher in teachers.items()}
-    taught = Taught(ids, vectors, {name: TEACHERS.get(name, 1.0) for name in teachers})
+    rows = reader.rows(texts, [*teachers, "e5"])
+    vectors = reader.asked(rows, roles, teachers)
+    taught = Taught(reader.student(rows, roles), vectors, {name: TEACHERS.get(name, 1.0) for name in teachers})
     distiller.teach_windows(kind, windows, taught, runs, cuts)
     return f"{kind}: {len(windows.atoms)} passages, {len(windows.windows)} windows"
 
 
-def teach_pairs(distiller: Distiller, pairs: Pairs, pieces: Pieces, teachers: dict[str, models.Encoder]) -> str:
+def teach_pairs(distiller: Distiller, pairs: Pairs, reader: Reader) -> str:
     """Adds batches of translations; English texts that several languages share are asked once."""
     places: dict[tuple[str, str], int] = {}
-    rows = [places.setdefault(key, len(places)) for key in zip(pairs.roles, pairs.english, strict=True)]
+    english_of = [places.setdefault(key, len(places)) for key in zip(pairs.roles, pairs.english, strict=True)]
     roles, texts = [r for r, _ in places], [t for _, t in places]
-    ids = pieces.marked(texts, roles)
-    vectors = {name: asked(teacher, texts, roles) for name, teacher in teachers.items()}
-    distiller.teach_pairs(
-        rows, pairs.languages, Taught(ids, vectors, TEACHERS), pieces.marked(pairs.others, pairs.roles)
-    )
-    return f"pairs: {len(rows)} of {len(texts)} English texts in {len(set(pairs.languages))} languages"
+    rows = reader.rows(texts, TEACHERS)
+    taught = Taught(reader.student(rows, roles), reader.asked(rows, roles, TEACHERS), TEACHERS)
+    others = reader.student(reader.rows(pairs.others, ["e5"]), pairs.roles)
+    distiller.teach_pairs(english_of, pairs.languages, taught, others)
+    return f"pairs: {len(english_of)} of {len(texts)} English texts in {len(set(pairs.languages))} languages"
+
+
+def teach_groups(distiller: Distiller, kind: str, found: Corpus, reader: Reader, teachers: Sequence[str]) -> str:
+    """Adds batches of groups."""
+    rows = reader.rows(found.texts, [*teachers, "e5"])
+    weights_ = {name: TEACHERS[name] for name in teachers}
+    taught = Taught(reader.student(rows, found.roles), reader.asked(rows, found.roles, teachers), weights_)
+    distiller.teach_groups(kind, found, taught)
+    return f"{kind}: {len(found.texts)} texts are taught by {', '.join(teachers)}"
 
 
 def main() -> None:
@@ -134,6 +163,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--steps", type=int, default=6000)
+    parser.add_argument("--seconds", type=float, default=0, help="fit the steps into this time, instead of --steps")
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument(
         "--share", type=float, default=1.0, help="the share of English text and of translations to read"
@@ -153,35 +183,38 @@ def main() -> None:
 def run(given: argparse.Namespace, out: Path, say: Callable[[str], None], device: str) -> None:
     """Prepares, trains, measures."""
     held = given.folder / "weights"
-    start = models.load("e5", held)
-    pieces = Pieces(start)
     english, other, pairs = corpus.load(given.folder / "train", share=given.share, seed=given.seed)
     say(f"{len(english.texts)} English texts, {len(other.texts)} others, {len(pairs.english)} translations")
     teachers = {name: models.load(name, held) for name in TEACHERS}
-    for teacher in (*teachers.values(), start):
+    for teacher in teachers.values():
         teacher.model.to(device)
+    reader = Reader(teachers)
     student = from_bert({k: torch.from_numpy(v) for k, v in weights.read(held, "e5").items()}, layers=given.layers)
-    plan = Plan(given.steps, peak=given.peak, seed=given.seed)
+    plan = Plan(given.steps, peak=given.peak, seed=given.seed, seconds=given.seconds)
     if device == "cpu":
         plan.rows, plan.most_pieces = 64, 6000
     distiller = Distiller(student, plan, device)
-    vectors = {name: asked(teacher, english.texts, english.roles) for name, teacher in teachers.items()}
-    distiller.teach_groups("english", english, Taught(pieces.marked(english.texts, english.roles), vectors, TEACHERS))
-    say("English texts are taught by " + ", ".join(TEACHERS))
-    say(teach_pairs(distiller, pairs, pieces, teachers))
-    own = {"e5": start}
-    vectors = {"e5": asked(start, other.texts, other.roles)}
-    distiller.teach_groups("other", other, Taught(pieces.marked(other.texts, other.roles), vectors, {"e5": 1.0}))
-    say("other languages are taught by e5")
-    say(teach_windows(distiller, "windows", english, pieces, teachers=teachers, most=WINDOW_PASSAGES["english"]))
-    say(teach_windows(distiller, "other windows", other, pieces, teachers=own, most=WINDOW_PASSAGES["other"]))
-    teachers.clear()
-    distiller.run(say)
-    weights.write(out, "student", to_bert(student))
+    say(teach_groups(distiller, "english", english, reader, list(TEACHERS)))
+    say(teach_pairs(distiller, pairs, reader))
+    say(teach_groups(distiller, "other", other, reader, ["e5"]))
+    say(teach_windows(distiller, "windows", english, reader, list(TEACHERS)))
+    say(teach_windows(distiller, "other windows", other, reader, ["e5"]))
+    start = teachers["e5"]
+    for teacher in teachers.values():
+        teacher.model.to("cpu")
     sets = given.folder / "sets" / "sets.json.xz"
-    if sets.exists():
-        encoder = measure.StudentEncoder(student, pieces.raw, device)
-        figures = measure.measure(encoder, measure.load(sets), say)
+    measured = measure.load(sets) if sets.exists() else []
+    encoder = measure.StudentEncoder(student, lambda texts: [np.array(r) for r in start.encode_ids(texts)], device)
+
+    def look(step: int) -> None:
+        say(f"on the way, after {step} steps")
+        weights.write(out, "student", to_bert(student))
+        measure.measure(encoder, [one for one in measured if len(one.passages) < LOOK], say)
+
+    distiller.run(say, look)
+    weights.write(out, "student", to_bert(student))
+    if measured:
+        figures = measure.measure(encoder, measured, say)
         (out / "figures.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     say("done")
 

@@ -9,6 +9,7 @@ as one `vectors.npz`; `pass` takes windows from the pass over their passage, `ru
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,6 @@ from torch import Tensor
 from training import measure, models, weights
 from training.measure import SHORT, StudentEncoder
 from training.student import from_bert
-from training.train import Pieces
 
 
 def bytes_of(vectors: Tensor) -> tuple[np.ndarray, np.ndarray]:
@@ -41,7 +41,12 @@ def main(folder: str, out: str, kind: str = "pass") -> None:
     held = Path(folder)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     student = from_bert({k: torch.from_numpy(v) for k, v in weights.read(held / "out", "student").items()}).to(device)
-    encoder = StudentEncoder(student.eval(), Pieces(models.load("e5", held / "weights")).raw, device)
+    read = models.load("e5", held / "weights").encode_ids
+
+    def ids_of(texts: Sequence[str]) -> list[np.ndarray]:
+        return [np.array(row) for row in read(texts)]
+
+    encoder = StudentEncoder(student.eval(), ids_of, device)
     arrays: dict[str, np.ndarray] = {}
     for one in measure.load(held / "sets" / "sets.json.xz", 10**9):
         whole, windows, owners = encoder.passages(one)

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import sentencepiece
@@ -68,16 +68,17 @@ class Pieces:
 
     def model(self) -> bytes:
         """A file of sentencepiece whose ids are places in this list."""
-        proto = sentencepiece_model_pb2.ModelProto()
+        pb2: Any = sentencepiece_model_pb2
+        proto = pb2.ModelProto()
         trainer, normaliser = proto.trainer_spec, proto.normalizer_spec
-        trainer.model_type = sentencepiece_model_pb2.TrainerSpec.UNIGRAM
+        trainer.model_type = pb2.TrainerSpec.UNIGRAM
         trainer.vocab_size = len(self.names)
         trainer.bos_id, trainer.pad_id, trainer.eos_id, trainer.unk_id = range(SPECIAL)
         trainer.unk_surface = "\u2047"
         normaliser.name = "nmt_nfkc"
         normaliser.precompiled_charsmap = self.charsmap
         normaliser.add_dummy_prefix = normaliser.remove_extra_whitespaces = normaliser.escape_whitespaces = True
-        kinds = sentencepiece_model_pb2.ModelProto.SentencePiece
+        kinds = pb2.ModelProto.SentencePiece
         for i, (name, score) in enumerate(zip(self.names, self.scores, strict=True)):
             kind = kinds.NORMAL if i >= SPECIAL else kinds.UNKNOWN if name == "<unk>" else kinds.CONTROL
             proto.pieces.add(piece=name, score=float(score), type=kind)
