@@ -35,6 +35,7 @@ WHY = {
     "onnxruntime": "runs the model on the CPU",
     "platformdirs": "where each system keeps settings and data",
     "PyStemmer": "word stems",
+    "sentencepiece": "cuts text into the pieces that the model reads",
     "simsimd": "compares a question with all vectors, one byte per dimension",
     "starlette": "the routes of `notewell serve`",
     "tomlkit": "changes TOML settings, of agents and yours, and keeps comments and order",

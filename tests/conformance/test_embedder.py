@@ -16,7 +16,7 @@ from notewell.embed.cached import CachedEmbedder
 from notewell.embed.embedder import Embedder
 from notewell.embed.local.fastembed_models import FastEmbedder
 from notewell.embed.local.hashed import HashedEmbedder
-from notewell.embed.local.packaged import PACKAGED, LocalEmbedder
+from notewell.embed.local.packaged import PACKAGED, LocalEmbedder, OwnEmbedder
 from notewell.embed.registry import DEFAULT_MODEL, at_path
 from notewell.text.words import clean
 from notewell.types import Role
@@ -26,7 +26,7 @@ from tests.embed import made
 @cache
 def local() -> Embedder:
     """One model for the whole suite: loading it takes longer than using it."""
-    return LocalEmbedder(PACKAGED[DEFAULT_MODEL], threads=2)
+    return OwnEmbedder(PACKAGED[DEFAULT_MODEL], threads=2)
 
 
 @cache

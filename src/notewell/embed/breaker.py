@@ -158,6 +158,7 @@ class Guarded:
         self.dim = inner.dim
         self.usd_per_million: float | None = getattr(inner, "usd_per_million", None)
         self.window_dims: int = getattr(inner, "window_dims", 0)
+        self.every_script: bool = getattr(inner, "every_script", False)
         self.room = room_of(inner)
         self.deadline_s = deadline_s
         self.breaker = breaker or Breaker()

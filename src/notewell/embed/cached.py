@@ -21,6 +21,7 @@ class CachedEmbedder:
         self.id = inner.id
         self.dim = inner.dim
         self.window_dims: int = getattr(inner, "window_dims", 0)
+        self.every_script: bool = getattr(inner, "every_script", False)
         path.parent.mkdir(parents=True, exist_ok=True)
         self._db = apsw.Connection(str(path))
         self._db.set_busy_timeout(30_000)

@@ -231,7 +231,7 @@ class Chain:
             if failures:
                 message = f"{_reasons(failures)}; {vector_set} answered instead"
                 notices = (Notice("model_fallback", message, failures[0].hint),)
-            return QuestionVector(vector_set, row, notices, windows=bool(model.window_dims))
+            return _vector_of(model, vector_set, row, notices)
         if failures:
             raise EmbedderError(_reasons(failures), hint=failures[0].hint)
         if now.pinned and now.answering is None and self.wanted and not any(level.error for level in now.levels):
@@ -247,7 +247,7 @@ class Chain:
             return None
         vector_set, model = resolved.answering
         row = self._cached((vector_set, model.id, text))
-        return None if row is None else QuestionVector(vector_set, row, windows=bool(model.window_dims))
+        return None if row is None else _vector_of(model, vector_set, row)
 
     def _cached(self, key: tuple[str, str, str]) -> Vectors | None:
         with self._lock:
@@ -315,6 +315,10 @@ class Chain:
                 level.model.close()
         for future in loading:
             future.add_done_callback(_close_loaded)
+
+
+def _vector_of(model: Guarded, vector_set: str, row: Vectors, notices: tuple[Notice, ...] = ()) -> QuestionVector:
+    return QuestionVector(vector_set, row, notices, windows=bool(model.window_dims), every_script=model.every_script)
 
 
 def _candidates(store: Store, now: Resolved) -> Iterator[tuple[str, Guarded]]:

@@ -18,7 +18,8 @@ class Embedder(Protocol):
 
     `id` names the model and everything else that shapes a document's vector, such as its length limit and its prefix:
     vectors are stored and compared under it. A model may also offer `usd_per_million` (the price of a million tokens),
-    `batches` (see Batches), windows (see Windowed), `room` (see room_of) and a `deadline_s` argument of `embed`.
+    `batches` (see Batches), windows (see Windowed), `room` (see room_of), `every_script` (whether it reads more than
+    Latin letters) and a `deadline_s` argument of `embed`.
     """
 
     id: str
@@ -112,13 +113,15 @@ def batches_of(model: object) -> Batches | None:
 class QuestionVector:
     """A question's vector, the vector set it may be compared with, and what the caller should know.
 
-    `windows` tells whether the model makes windows, so that passages may have some.
+    `windows` tells whether the model makes windows, so that passages may have some, and `every_script` whether it reads
+    more than Latin letters.
     """
 
     model: str
     vector: Vectors
     notices: tuple[Notice, ...] = ()
     windows: bool = False
+    every_script: bool = False
 
 
 class Reranker(Protocol):

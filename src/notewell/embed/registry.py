@@ -10,12 +10,12 @@ from pathlib import Path
 from notewell.embed.embedder import Embedder, Reranker
 from notewell.embed.local import fastembed_models
 from notewell.embed.local.hashed import HashedEmbedder
-from notewell.embed.local.packaged import PACKAGED, LocalEmbedder
+from notewell.embed.local.packaged import OWN, PACKAGED, LocalEmbedder, OwnEmbedder
 from notewell.errors import EmbedderError, SettingsError
 from notewell.model_names import REMOTE_PROVIDERS, is_remote
 from notewell.settings import EmbedSettings, SearchSettings, cache_folder
 
-DEFAULT_MODEL = "bge-small-en-v1.5"
+DEFAULT_MODEL = OWN
 
 
 def embedder(
@@ -42,7 +42,8 @@ def embedder(
     wanted = DEFAULT_MODEL if name in ("auto", "local") else name
     if wanted in PACKAGED:
         cache = cache_folder(os.environ if env is None else env) / "models"
-        return LocalEmbedder(PACKAGED[wanted], threads=threads, prepared=cache)
+        kind = OwnEmbedder if wanted == OWN else LocalEmbedder
+        return kind(PACKAGED[wanted], threads=threads, prepared=cache)
     if wanted.startswith(fastembed_models.PREFIX):
         return fastembed_models.FastEmbedder(wanted.removeprefix(fastembed_models.PREFIX), threads=threads)
     if is_path(wanted):

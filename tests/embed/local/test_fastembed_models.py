@@ -10,7 +10,7 @@ import pytest
 
 from notewell.embed.local.fastembed_models import FastEmbedder
 from notewell.embed.local.packaged import PACKAGED, LocalEmbedder
-from notewell.embed.registry import DEFAULT_MODEL, embedder
+from notewell.embed.registry import embedder
 from notewell.errors import EmbedderError, SettingsError
 from tests.embed.made import fastembed_cache
 
@@ -30,7 +30,7 @@ def test_a_cached_model_needs_no_hub(offline: Path) -> None:
     found = embedder(f"fastembed/{NAME}", threads=1)
     assert isinstance(found, FastEmbedder)
     assert found.id == f"fastembed/{NAME}@384"
-    known = LocalEmbedder(PACKAGED[DEFAULT_MODEL], threads=1)
+    known = LocalEmbedder(PACKAGED["bge-small-en-v1.5"], threads=1)
     for role in ("query", "document"):
         rows, wanted = found.embed(["backup at night", "sofa"], role), known.embed(["backup at night", "sofa"], role)
         assert np.allclose(rows, wanted, atol=1e-3)

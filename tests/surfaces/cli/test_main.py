@@ -38,8 +38,8 @@ def test_version_loads_nothing_heavy() -> None:
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True).stdout
     head, model, loaded = out.splitlines()
     assert head == f"notewell {__version__}"
-    assert model.startswith("model bge-small-en-v1.5 (notewell-model 1.0.0: BAAI/bge-small-en-v1.5, int8")
-    assert model.endswith(", sha256 68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743")
+    assert model.startswith("model notewell-small (notewell-model 1.0.0: trained from multilingual-e5-small, int8")
+    assert model.endswith(", sha256 8b6095a9cdea4f39c3a8c7bd3909862d9df510aca086c2998c99639c1af9952c")
     assert loaded == ""
 
 

