@@ -238,7 +238,7 @@ class Signals(NamedTuple):
 
     rare: float = 0.0  # how rare the question's words are, 0 to 1
     noise: float = 1.0  # the `z` that chance alone would give the best of so many vectors
-    foreign: float = 0.0  # the share of the question in scripts that an English model cannot read
+    foreign: float = 0.0  # the share of the question in scripts that the model cannot read
     text: float = 0.0  # `bm25` over the most that the question could reach
     bm25: float = 0.0  # the BM25 score of the passage
     cover: float = 0.0  # the share of the question that the passage has, each word weighted by how rare it is

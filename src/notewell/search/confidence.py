@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     Column = NDArray[np.float64]
 
 CONFIDENCE: Mapping[str, float] = {
-    "bias": 1.04, "behind": -0.65, "far": -0.09, "place": -1.27, "focus": 0.28, "matched": 0.24, "lost": -1.17,
-    "names": 0.49, "meaning": 0.3, "day": 3.0,
+    "bias": 0.9, "behind": -0.62, "far": -0.07, "place": -1.06, "focus": 0.14, "matched": 0.19, "lost": -0.67,
+    "names": 0.28, "meaning": 0.52, "day": 3.0,
 }  # fmt: skip
 CONFIDENCE_WORDS: Mapping[str, float] = {
-    "bias": 0.49, "behind": -0.61, "far": -0.08, "place": -1.44, "focus": 0.5, "matched": 0.48, "lost": -1.06,
-    "names": 0.65, "day": 3.0,
+    "bias": 0.17, "behind": -0.6, "far": -0.09, "place": -1.4, "focus": 0.4, "matched": 0.59, "lost": -0.94,
+    "names": 0.52, "day": 3.0,
 }  # fmt: skip
 
 _FIRST = 6

@@ -157,7 +157,10 @@ def run(  # noqa: C901, PLR0915 - the walk is read from top to bottom, and reach
                     vector = None
                 took_s["vector"] += time.perf_counter() - begun
             count = nearest.count if nearest else 0
-            candidates = _candidates(query, context, question, profile=profile, found=found, near=near, count=count)
+            reads = vector is not None and vector.every_script
+            candidates = _candidates(
+                query, context, question, profile=profile, found=found, near=near, count=count, reads_all=reads
+            )
         steady = bool(store.get_meta("chunks") == before)
     query = _weighed(query, question, counts)
     model = vector.model if vector else ""
@@ -326,10 +329,12 @@ def _candidates(
     found: dict[str, Sequence[Scored]],
     near: Mapping[int, Meaning],
     count: int,
+    reads_all: bool,
 ) -> list[Candidate]:
     """Every row that any leg found, once, in order of their ids, with its ranks and the signals of all legs.
 
-    `near` are their meanings, and `count` is how many passages have a vector.
+    `near` are their meanings, `count` is how many passages have a vector, and `reads_all` whether the model reads every
+    script.
     """
     store = context.store
     rows = list(dict.fromkeys([row for scored in found.values() for row, _ in scored]))
@@ -343,7 +348,7 @@ def _candidates(
     words = measures(question, store.keywords.term_places(rows, question.measured))
     # The best of so many random cosines is about this many deviations above their mean.
     noise = math.sqrt(2.0 * math.log(max(count, 3)))
-    foreign, rarity = foreign_share(query.text), question.rarity
+    foreign, rarity = 0.0 if reads_all else foreign_share(query.text), question.rarity
     candidates: list[Candidate] = []
     for row in rows:
         if row not in chunks or row not in words or not ranks[row]:
@@ -353,7 +358,7 @@ def _candidates(
         cosine = z = lift = whole = part = span = None
         if own is not None:
             cosine, z, whole, lift, part, span = own
-            gap = 0.0 if chunk.text.isascii() else _foreign(chunk.text) - foreign
+            gap = 0.0 if reads_all or chunk.text.isascii() else _foreign(chunk.text) - foreign
             # The model may read the question but not the passage, and then its cosine is chance.
             read = 1.0 - gap if gap > _OTHER_SCRIPT else 1.0
             z, lift = z * read, lift * read

@@ -309,7 +309,8 @@ class Abstain:
         if query.min_score >= 0 or any(map(self.keeps, candidates)):
             return list(candidates)
         first = candidates[:_FIRST]
-        return list(candidates) if 2 * sum(map(_other_script, first)) > len(first) else []
+        others = sum(_other_script(c, query) for c in first)
+        return list(candidates) if 2 * others > len(first) else []
 
     def keeps(self, candidate: Candidate) -> bool:
         """Whether a passage is reason enough to answer."""
@@ -317,9 +318,9 @@ class Abstain:
         return candidate.confidence >= self.least or signals.cover > _ALL or (signals.lift or 0.0) >= self.near
 
 
-def _other_script(candidate: Candidate) -> bool:
+def _other_script(candidate: Candidate, query: Query) -> bool:
     """Whether a passage is in another script than the question, so that words cannot tell what it lacks."""
-    return abs(foreign_share(candidate.chunk.text) - candidate.signals.foreign) > _HALF
+    return abs(foreign_share(candidate.chunk.text) - foreign_share(query.text)) > _HALF
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +347,7 @@ class Cut:
         if self.value(candidate) >= self.least(query):
             return False
         own = query.min_score >= 0 or self.on != "confidence"
-        return own or not (candidate.signals.cover > _ALL or _other_script(candidate))
+        return own or not (candidate.signals.cover > _ALL or _other_script(candidate, query))
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
         """Keeps the start of the list, so that a smaller limit gives the same list, shorter."""

@@ -210,12 +210,14 @@ class OwnEmbedder(LocalEmbedder):
     def _loaded(self) -> tuple[OnnxModel, Pieces]:
         from notewell.embed.local.pieces import Pieces  # noqa: PLC0415 - most commands load no model
 
-        with ThreadPoolExecutor(1) as aside:  # the hash of the file takes another core, while this one loads the model
+        # The vocabulary and the hash of the file take another core, while this one loads the model.
+        with ThreadPoolExecutor(2) as aside:
+            pieces = aside.submit(Pieces, self._vocabulary, self.name, hint=self._hint)
             digest = aside.submit(_sha256, self._path)
-            loaded = self._onnx(), Pieces(self._vocabulary, self.name, hint=self._hint)
+            model = self._onnx()
         if digest.result() != self.packaged.sha256:
             raise EmbedderError(f"{self._path} is not the model that notewell was made with", hint=self._hint)
-        return loaded
+        return model, pieces.result()
 
     def embed_passages(self, texts: Sequence[str]) -> Sequence[PassageVectors]:
         """What `embed` gives for documents, each with the windows of the text."""
