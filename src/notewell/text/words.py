@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -274,13 +274,14 @@ def term_set(text: str) -> frozenset[str]:
     return frozenset(index_terms(text)[0].split())
 
 
-def begins_of(terms: Collection[str]) -> set[str]:
+@lru_cache(maxsize=64)  # for every passage of an answer the same terms are looked for
+def begins_of(terms: frozenset[str]) -> frozenset[str]:
     """How words in lower case that have one of these terms may begin: a stem is like its word but for its last letter.
 
     A text without any of them has none of the terms. Apostrophes and ways to write a date are left to the caller.
     """
     dying = {f"{term[0]}ying" for term in terms if len(term) == 3 and term.endswith("ie")}  # the only other change
-    return {term[: max(2, len(term) - 1)] for term in terms} | dying
+    return frozenset({term[: max(2, len(term) - 1)] for term in terms} | dying)
 
 
 @lru_cache(maxsize=64)
