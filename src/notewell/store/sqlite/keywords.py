@@ -15,7 +15,7 @@ from notewell.store.sqlite.keyword_segments import KeywordSegments, SegmentGoneE
 from notewell.store.sqlite.read_cache import AT_ONCE, ReadCache, Terms
 from notewell.store.sqlite.sizes import SegmentSizes
 from notewell.store.sqlite.varint import numbers_in
-from notewell.store.values import FieldTerms, Placed, Scored, Sought, TermCounts
+from notewell.store.values import FieldTerms, Placed, Scored, ScoredRows, Sought, TermCounts
 from notewell.text.bm25 import HEAD_WEIGHT
 from notewell.types import Filters
 
@@ -63,7 +63,7 @@ class Keywords:
         self.forget()
         self._segments.scrub()
 
-    def lexical(self, sought: Sought, limit: int, filters: Filters) -> list[Scored]:
+    def lexical(self, sought: Sought, limit: int, filters: Filters) -> Sequence[Scored]:
         if not sought:
             return []
         return self._chunks.first(self._ask(lambda snapshot: self._ranked(snapshot, sought, limit, filters)), limit)
@@ -149,7 +149,7 @@ class Keywords:
         sql = "SELECT id FROM words WHERE word >= ? AND word < ?"
         return {p: [r[0] for r in self._all(sql, (p, p + "\U0010ffff"))] for p in dict.fromkeys(prefixes)}
 
-    def _ranked(self, snapshot: KeywordSnapshot, sought: Sought, limit: int, filters: Filters) -> list[Scored]:
+    def _ranked(self, snapshot: KeywordSnapshot, sought: Sought, limit: int, filters: Filters) -> ScoredRows:
         allowed = self._chunks.allowed(filters)
         passes = None if allowed is None else snapshot.mask(filters, allowed.rows)
         numbers = self._numbers([*sought.words, *sought.exact, *(w for pair in sought.phrases for w in pair)])
@@ -164,14 +164,14 @@ class Keywords:
         def neighbours(places: Places) -> Callable[[int, int], Floats]:
             return self._neighbours(snapshot.rows[places].tolist(), in_head=sought.in_head)
 
-        among = ranking.Among(snapshot.lengths, snapshot.mean_length, neighbours, passes)
+        among = ranking.Among(snapshot.norms, neighbours, passes)
         if sought.every:
             places, scores = ranking.all_of(parts, phrases, among)
         else:
-            places, scores = ranking.best(parts, phrases, limit, among)
+            places, scores = ranking.best(parts, phrases, limit, among, few=self._sizes.few_postings)
         rows = snapshot.rows[places]
         order = np.lexsort((rows, -scores))
-        return list(map(Scored._make, zip(rows[order].tolist(), scores[order].tolist(), strict=True)))
+        return ScoredRows(rows.take(order), scores.take(order))
 
     def _neighbours(self, rows: Sequence[int], *, in_head: bool) -> Callable[[int, int], Floats]:
         """A function that counts in these rows how often one word comes directly before another."""
@@ -240,10 +240,10 @@ class Keywords:
         terms += [(number, many + n) for n, number in enumerate(exact)]
         found = self._numbers_of(rows, cache)
         flat = np.concatenate([one[0] for one in found.values()]) if found else np.zeros(0, dtype=np.int32)
-        counts = np.asarray([count for one in found.values() for count in one[1:]], dtype=np.int64)
+        counts = np.array([one[1:] for one in found.values()], dtype=np.int64).ravel()
         wanted = np.zeros(int(flat.max(initial=0)) + 1, dtype=bool)
         wanted[[number for number, _ in terms if number < len(wanted)]] = True
-        hits = np.flatnonzero(wanted[flat])
+        hits = np.flatnonzero(wanted.take(flat))
         ends = np.cumsum(counts)
         field = np.searchsorted(ends, hits, side="right")
         inside = hits - (ends - counts)[field]
@@ -251,14 +251,17 @@ class Keywords:
         chunk, kind, place = field[at] // 3, field[at] % 3, inside[at]  # a chunk has three fields: head, body, exact
         head, body, form = kind == 0, (kind == 1) & (term < many), (kind == 2) & (term >= many)
         each = np.sort(chunk[form] * (many + len(exact)) + term[form])
-        once = each[np.diff(each, prepend=-1) != 0] // max(1, many + len(exact))  # np.unique would load numpy.ma
-        in_body = np.stack((chunk[body], term[body], place[body]))
-        in_head = np.stack((chunk[head], term[head]))[:, term[head] < many]
+        first = np.ones(len(each), dtype=bool)  # np.unique would load numpy.ma
+        first[1:] = each[1:] != each[:-1]
+        once = each[first] // max(1, many + len(exact))
+        in_body = np.array((chunk[body], term[body], place[body]))
+        in_head = np.array((chunk[head], term[head]))[:, term[head] < many]
         return Placed(list(found), counts[1::3], in_body, in_head, np.bincount(once, minlength=len(found)))
 
     def _numbers_of(self, rows: Sequence[int], cache: ReadCache | None) -> dict[int, Terms]:
         known = {} if cache is None or len(rows) > AT_ONCE else cache.terms
-        if todo := [row for row in rows if row not in known]:
+        at_hand = {row: terms for row, terms in zip(rows, map(known.get, rows), strict=True) if terms is not None}
+        if todo := [row for row in rows if row not in at_hand] if len(at_hand) < len(rows) else ():
             found = self._fields_of(todo)
             numbers, counts = self._segments.decode([blob for fields in found.values() for blob in fields])
             numbers, sizes, end = numbers.astype("i4"), counts.tolist(), 0
@@ -267,7 +270,8 @@ class Keywords:
                 size = head + body + exact
                 known[row] = (numbers[end : end + size], head, body, exact)
                 end += size
-        return {row: known[row] for row in rows if row in known}
+            return {row: known[row] for row in rows if row in known}
+        return at_hand
 
     def term_counts(self, terms: Iterable[str]) -> TermCounts:
         wanted = list(dict.fromkeys(terms))
