@@ -352,7 +352,7 @@ def _candidates(
         if row not in words or not ranks[row]:
             continue  # another process dropped it after the leg found it, or it ties with the last but has a larger id
         cosine, z, whole, lift, part, span = near.get(row, _NO_MEANING)
-        if not chunk.text.isascii() and z is not None and lift is not None:
+        if foreign < 1.0 - _OTHER_SCRIPT and not chunk.text.isascii() and z is not None and lift is not None:
             # The model may read the question but not the passage, and then its cosine is chance.
             gap = _foreign(chunk.text) - foreign
             z, lift = (z * (1.0 - gap), lift * (1.0 - gap)) if gap > _OTHER_SCRIPT else (z, lift)

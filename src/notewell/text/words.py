@@ -62,8 +62,8 @@ _ANY = lazy_compile(rf"(?P<cjk>[{_UNSPACED}]+)|(?P<hangul>[{_HANGUL}]+)|{_SPACED
 _ANY_WORD = lazy_compile(rf"[{_UNSPACED}]+|[{_HANGUL}]+|{_SPACED}")  # the groups would slow `findall` down
 _UNSPACED_RUN = lazy_compile(rf"[{_UNSPACED}]+")
 _WIDE = lazy_compile(rf"[{_UNSPACED}{_HANGUL}]")
-_LETTERS = re.compile(r"[^\W\d_]")
-_FOREIGN = lazy_compile(r"[^\W\d_\u0000-\u024f]")
+_LETTERS = re.compile(r"[^\W\d_]+")  # in runs, of which a text has far fewer
+_FOREIGN = lazy_compile(r"[^\W\d_\u0000-\u024f]+")
 _PARTS = lazy_compile(rf"(?:[^\W\d_]|[{_MARKS}])+|\d+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)\Z")
@@ -337,8 +337,8 @@ def foreign_share(text: str) -> float:
     """The share of the letters that are outside the Latin script, which an English model cannot read."""
     if text.isascii() or _FOREIGN.search(text) is None:
         return 0.0
-    letters = len(_LETTERS.findall(text))
-    return len(_FOREIGN.findall(text)) / letters if letters else 0.0
+    letters = sum(map(len, _LETTERS.findall(text)))
+    return sum(map(len, _FOREIGN.findall(text))) / letters if letters else 0.0
 
 
 def is_unspaced(text: str) -> bool:

@@ -162,7 +162,8 @@ class Keywords:
         phrases = ranking.phrases_of(sought, lists, snapshot.count, numbers)
 
         def neighbours(places: Places) -> Callable[[int, int], Floats]:
-            return self._neighbours(snapshot.rows[places].tolist(), in_head=sought.in_head)
+            firsts = [phrase.words[0] for phrase in phrases]
+            return self._neighbours(snapshot.rows[places].tolist(), firsts, in_head=sought.in_head)
 
         among = ranking.Among(snapshot.norms, neighbours, passes)
         if sought.every:
@@ -173,17 +174,22 @@ class Keywords:
         order = np.lexsort((rows, -scores))
         return ScoredRows(rows.take(order), scores.take(order))
 
-    def _neighbours(self, rows: Sequence[int], *, in_head: bool) -> Callable[[int, int], Floats]:
-        """A function that counts in these rows how often one word comes directly before another."""
-        found = self._fields_of(rows)
-        numbers, counts = self._segments.decode([blob for row in rows for blob in found.get(row, (b"", b"", b""))[:2]])
-        # A number that no word has ends each field, so that no phrase reaches into the next.
-        flat = np.insert(numbers, np.cumsum(counts), -1)
-        owner = np.repeat(np.arange(len(counts)), counts + 1)
+    def _neighbours(self, rows: Sequence[int], firsts: Sequence[int], *, in_head: bool) -> Callable[[int, int], Floats]:
+        """A function that counts in these rows how often one word, of the first of all pairs, comes before another."""
+        found = self._numbers_of(rows, self._connection.cache())
+        none = np.zeros(0, dtype=np.int32)
+        fields = [found.get(row, (none, 0, 0, 0)) for row in rows]
+        flat = np.concatenate([none, *(one[0] for one in fields)])
+        counts = np.array([one[1:] for one in fields], dtype=np.int64).ravel()
+        field = np.repeat(np.arange(len(counts)), counts)
+        begins = np.zeros(max(int(flat.max(initial=0)), *firsts) + 1, dtype=bool)
+        begins[firsts] = True
+        at = np.flatnonzero(begins.take(flat[:-1]) & (field[:-1] == field[1:]))  # no phrase reaches into the next field
+        before, after, owner = flat.take(at), flat.take(at + 1), field.take(at)
 
         def count(one: int, other: int) -> Floats:
-            at = owner[np.flatnonzero((flat[:-1] == one) & (flat[1:] == other))]
-            by_field = np.bincount(at, minlength=len(counts)).reshape(-1, 2)
+            mine = owner[(before == one) & (after == other)]
+            by_field = np.bincount(mine, minlength=len(counts)).reshape(-1, 3)
             out: Floats = by_field[:, 1].astype(np.float64)
             return out + HEAD_WEIGHT * (by_field[:, 0] > 0) if in_head else out
 

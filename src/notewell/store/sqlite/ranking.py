@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 Codes = NDArray[Any]
 Postings = tuple[Places, Codes]
 _SLACK = 1.0 + 1e-9  # sums of bounds may differ in the last bits from the sums they bound
-_AT_ONCE = 256
+_AT_ONCE = 128
 _NONE: Postings = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
 
 Count = Callable[[int, int], Floats]
@@ -88,7 +88,8 @@ def best(
     while left:
         total.prune(_reach(left, ()) + hoped)
         total.look_up(left.pop(0))
-    total.add_phrases(phrases)
+    if phrases:
+        total.add_phrases(phrases)
     return total.top()
 
 
@@ -158,15 +159,16 @@ class Totals:
 
     def add_phrases(self, phrases: Sequence[Phrase]) -> None:
         """Scores phrases by reading the chunks that could win by them, the most promising first."""
-        if not phrases:
-            return
-        hopes = np.zeros(len(self._places), dtype=np.float64)
+        places = np.sort(self._places)
+        hopes = np.zeros(len(places), dtype=np.float64)
         for phrase in phrases:
-            at, there = find(phrase.places, self._places)
-            hopes[there] += self._gain(phrase.weight, self._places[there], phrase.at_most[at[there]])
-        scores = self._scores[self._places]
-        order = np.argsort(-(scores + hopes), kind="stable")
-        places, reach, hopes = self._places[order], (scores + hopes)[order], hopes[order]
+            at, there = find(places, phrase.places)
+            hopes[at[there]] += self._gain(phrase.weight, phrase.places[there], phrase.at_most[there])
+        scores = self._scores.take(places)
+        reach = scores + hopes
+        order = np.flatnonzero(reach * _SLACK >= _nth(scores, self._limit))
+        order = order[np.argsort(-reach[order], kind="stable")]
+        places, reach, hopes = places[order], reach[order], hopes[order]
         done = 0
         while done < len(places):
             if reach[done] * _SLACK < _nth(self._scores[places], self._limit):
@@ -250,7 +252,7 @@ def parts_of(
 
 def phrases_of(sought: Sought, lists: Mapping[int, Postings], chunks: int, numbers: Mapping[str, int]) -> list[Phrase]:
     """The phrases that are sought, the heaviest first; one weighs as much as its two words in one chunk do."""
-    out = []
+    out, words = [], set(sought.words)
     for pair in dict.fromkeys(sought.phrases):
         one, other = (lists[2 * numbers[w]] if w in numbers else _NONE for w in pair)
         at, there = find(other[0], one[0])
@@ -260,7 +262,7 @@ def phrases_of(sought: Sought, lists: Mapping[int, Postings], chunks: int, numbe
             at_most += HEAD_WEIGHT * (mine & theirs & 1)
         there = at_most > 0
         places, at_most = places[there], at_most[there]
-        alone = not set(pair) <= set(sought.words)
+        alone = not words.issuperset(pair)
         ids = numbers.get(pair[0], 0), numbers.get(pair[1], 0)
         out.append((-idf(chunks, len(places)), pair, ids, places, at_most, alone))
     out.sort(key=lambda p: p[:2])
