@@ -127,7 +127,8 @@ def near_text(candidate: Candidate) -> tuple[int, int] | None:
     if candidate.near is None:
         return None
     text, before = candidate.chunk.text, headings_length(candidate.chunk.heading)
-    start, end = (min(max(0, at - before), len(text)) for at in candidate.near)
+    start, end = candidate.near
+    start, end = min(max(0, start - before), len(text)), min(max(0, end - before), len(text))
     piece = text[start:end]
     start += len(piece) - len(piece.lstrip())
     end = start + len(piece.strip())

@@ -393,7 +393,7 @@ def _run_stages(
             after = list(candidates) if steps else rescored(candidates, _by_ranks)
         took_ms = (time.perf_counter() - begun) * 1000
         if steps and len(after) == len(candidates) and all(map(is_, after, candidates)):
-            steps.append(replace(steps[-1], stage=name, dropped=(), took_ms=took_ms))
+            steps.append(Step(name, steps[-1].marks, (), took_ms))
             continue
         left = {c.chunk.id: c for c in after}
         # A stage neither repeats nor invents, so if there are as many as before, none was dropped.
