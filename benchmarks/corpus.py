@@ -1,7 +1,8 @@
 """Workspaces of any size: prose whose words follow Zipf's law over a vocabulary that keeps growing.
 
 The first ranks are the words of the sample notes by their own frequency, then plain nouns, then compounds. A note
-comes back to some rarer words of its own. The same seed and size give the same files.
+comes back to some rarer words of its own. The same seed and size give the same files. An `unspaced` one writes every
+word with one to three Chinese characters and no spaces, so that it is as Chinese or Japanese are to an index.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ _COMMON = 3000
 _STEEPER = 1.0
 _TOPIC_SHARE = 0.2
 _CHUNKS_PER_NOTE = 10
+_CHARACTERS = 4000
 _OPENINGS = ("what did we decide about", "when was the", "why does", "who looks after the", "how do I", "")
 
 
 class Corpus:
     """Notes without end, about 1,000 characters to a passage."""
 
-    def __init__(self, seed: int = 7) -> None:
+    def __init__(self, seed: int = 7, *, unspaced: bool = False) -> None:
+        self._space, self._stop = ("", "。") if unspaced else (" ", ".")
         self._random = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
         self._numbers = np.random.default_rng(seed)
         plain = nouns()
@@ -40,6 +43,11 @@ class Corpus:
         self._random.shuffle(compounds)
         self._random.shuffle(longer)
         self.words = list(dict.fromkeys([*common_words(), *plain, *compounds, *longer]))[:_VOCABULARY]
+        if unspaced:
+            characters = self._random.sample([chr(0x4E00 + n) for n in range(2 * _CHARACTERS)], _CHARACTERS)
+            often = [1.0 / (8 + n) for n in range(_CHARACTERS)]
+            sizes = self._random.choices((1, 2, 3), (1, 6, 2), k=len(self.words))
+            self.words = ["".join(self._random.choices(characters, often, k=size)) for size in sizes]
         ranks = np.arange(len(self.words)) + 2.7
         self._reach = np.cumsum(1.0 / ranks * np.minimum(1.0, (_COMMON / ranks) ** _STEEPER))
         self._drawn: Iterator[str] = self._draw()
@@ -54,19 +62,19 @@ class Corpus:
         for i in range(0, len(words), 5):
             if self._random.random() < 5 * _TOPIC_SHARE:
                 words[i] = topic[int(len(topic) * self._random.random() ** 2)]
-        return " ".join(words).capitalize() + "."
+        return self._space.join(words).capitalize() + self._stop
 
     def note(self, title: str, sections: int = _CHUNKS_PER_NOTE) -> str:
         """A title and sections of about a passage each."""
         topic = [self.words[int(300 * (len(self.words) / 300) ** self._random.random())] for _ in range(40)]
         parts = [f"# {title}"]
         for _ in range(sections):
-            parts.append(f"## {' '.join(next(self._drawn) for _ in range(3)).capitalize()}")
+            parts.append(f"## {self._space.join(next(self._drawn) for _ in range(3)).capitalize()}")
             size = 0
             lines = []
             while size < 900:
                 lines.append(self._sentence(topic))
-                size += len(lines[-1]) + 1
+                size += len(lines[-1].encode()) + 1
             parts.append("\n".join(lines))
         return "\n\n".join(parts) + "\n"
 
@@ -84,13 +92,14 @@ class Corpus:
             os.utime(place, (changed, changed))
 
     def questions(self, root: Path, count: int) -> list[str]:
-        """Questions of four to twelve words, each about a sentence of a note that is there."""
+        """Questions of four to twelve words, or of as many characters, about sentences of notes that are there."""
         notes = sorted((root / "memory").rglob("*.md"))
         found: list[str] = []
         while len(found) < count:
             lines = self._random.choice(notes).read_text(encoding="utf-8").splitlines()
-            sentence = self._random.choice([line for line in lines if line.endswith(".")]).rstrip(".").lower().split()
-            start = self._random.randrange(max(1, len(sentence) - 6))
-            about = sentence[start : start + self._random.randint(3, 8)]
-            found.append(f"{self._random.choice(_OPENINGS)} {' '.join(about)}".strip())
+            line = self._random.choice([line for line in lines if line.endswith(self._stop)]).rstrip(self._stop).lower()
+            words, most = (line.split(), 8) if self._space else (list(line), 16)  # two characters are about a word
+            start = self._random.randrange(max(1, len(words) - most + 2))
+            about = self._space.join(words[start : start + self._random.randint(most * 3 // 8, most)])
+            found.append(f"{self._random.choice(_OPENINGS)} {about}".strip() if self._space else about)
         return found

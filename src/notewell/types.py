@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
@@ -271,11 +271,11 @@ class Signals(NamedTuple):
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
-_NOTHING_KNOWN = Signals()
+_NOTHING_KNOWN, _UNRELATED = Signals(), Relations()
 _CERTAINTIES = (("likely", 0.5), ("perhaps", 0.2))  # from these confidences on; what is below is weak
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Candidate:
     """A chunk on its way through the pipeline: its current score, its ranks in the legs and its signals.
 
@@ -283,11 +283,23 @@ class Candidate:
     """
 
     chunk: Chunk
-    score: float = 0.0
-    ranks: Mapping[str, LegRank] = field(default_factory=dict)
-    signals: Signals = _NOTHING_KNOWN
-    relations: Relations = Relations()
-    near: tuple[int, int] | None = None
+    score: float
+    ranks: Mapping[str, LegRank]
+    signals: Signals
+    relations: Relations
+    near: tuple[int, int] | None
+
+    def __init__(  # noqa: PLR0917 - the order of the fields
+        self, chunk: Chunk, score: float = 0.0, ranks: Mapping[str, LegRank] | None = None,
+        signals: Signals = _NOTHING_KNOWN, relations: Relations = _UNRELATED, near: tuple[int, int] | None = None,
+    ) -> None:  # fmt: skip
+        """Takes half the time of the one that a dataclass makes, and a search makes two hundred."""
+        _CHUNK(self, chunk)
+        _SCORE(self, score)
+        _RANKS(self, {} if ranks is None else ranks)
+        _SIGNALS(self, signals)
+        _RELATIONS(self, relations)
+        _NEAR(self, near)
 
     @property
     def id(self) -> str:
@@ -298,6 +310,9 @@ class Candidate:
     def confidence(self) -> float:
         """How likely it is relevant at all; the score, where the fusion does not estimate it."""
         return self.score if self.signals.confidence is None else self.signals.confidence
+
+
+_CHUNK, _SCORE, _RANKS, _SIGNALS, _RELATIONS, _NEAR = (vars(Candidate)[f.name].__set__ for f in fields(Candidate))
 
 
 @dataclass(frozen=True, slots=True)

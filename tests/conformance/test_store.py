@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from notewell.store import window_codes
 from notewell.store.ports import Store
 from notewell.store.sqlite.store import SqliteStore
 from notewell.store.values import Copy, Judgement, Scored, Sought
@@ -62,7 +63,7 @@ def words(*wanted: str) -> Sought:
     return Sought(wanted)
 
 
-def rows(found: list[Scored] | tuple[Scored, ...]) -> list[int]:
+def rows(found: Sequence[Scored]) -> list[int]:
     return [s.row for s in found]
 
 
@@ -293,7 +294,7 @@ def test_filters_hold_for_every_leg(store: Store, filters: Filters, expected: se
     every = [c for path in store.documents.stored() for c in store.documents.chunks_of(path)]
     store.vectors.put_vectors(MODEL, {c.content_hash: unit(1, 0, 0, 0) for c in every})
 
-    def found(scored: list[Scored] | tuple[Scored, ...]) -> set[str]:
+    def found(scored: Sequence[Scored]) -> set[str]:
         return {c.path for c in store.documents.chunks(rows(scored)).values()}
 
     assert found(store.keywords.lexical(words("appl"), 10, filters)) == expected
@@ -824,6 +825,7 @@ def test_scrubbing_leaves_no_vector_of_text_that_is_gone(store: Store) -> None:
 
 
 WINDOWS = b"the windows of a text"
+MODEL64 = "model@64"
 
 
 def test_windows_come_and_go_with_their_vector(store: Store) -> None:
@@ -840,6 +842,27 @@ def test_windows_come_and_go_with_their_vector(store: Store) -> None:
     assert store.vectors.windows(MODEL, [two.row]) == {two.row: b"new"}, "what was read before is not used any more"
     store.vectors.put_vectors(MODEL, {one.content_hash: unit(0, 1, 0, 0)})
     assert store.vectors.windows(MODEL, [one.row, two.row]) == {two.row: b"new"}, "those of another vector are gone"
+
+
+def test_the_nearest_windows_are_those_of_the_passages_asked_for(store: Store) -> None:
+    random = np.random.default_rng(7)
+    chunks = put(store, "a.md", *(f"text {n}" for n in range(40)))
+    made = {c.content_hash: random.standard_normal((n % 4, 64)).astype(np.float32) for n, c in enumerate(chunks)}
+    packed = {key: window_codes.pack(rows, [(n, n + 5) for n in range(len(rows))], 32) for key, rows in made.items()}
+    packed[chunks[3].content_hash] = b"no windows"
+    vectors = {key: np.eye(64, dtype=np.float32)[0] for key in made}
+    store.vectors.put_vectors(MODEL64, vectors, windows={key: codes for key, codes in packed.items() if codes})
+    question = random.standard_normal(64).astype(np.float32)
+    for some in (chunks[:9], chunks[5:], chunks[::-3], chunks[:1]):  # those of the first are known to the second
+        found = store.vectors.nearest_windows(MODEL64, question, [c.row for c in some])
+        each = [window_codes.nearest([packed[c.content_hash]], question) for c in some]
+        expected = {n: one for n, one in enumerate(each) if len(one.passages)}
+        assert found.passages.tolist() == list(expected)
+        assert found.cosines == pytest.approx([one.cosines[0] for one in expected.values()], abs=2e-6)
+        assert found.starts.tolist() == [one.starts[0] for one in expected.values()]
+        assert found.ends.tolist() == [one.ends[0] for one in expected.values()]
+    store.vectors.put_vectors(MODEL64, {chunks[5].content_hash: vectors[chunks[5].content_hash]})
+    assert not len(store.vectors.nearest_windows(MODEL64, question, [chunks[5].row]).passages), "they are gone"
 
 
 def test_windows_are_seen_inside_the_transaction_that_writes_them(store: Store) -> None:

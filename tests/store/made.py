@@ -33,5 +33,6 @@ class Window(NamedTuple):
 
 def nearest(passages: Mapping[int, bytes], vector: Vectors) -> dict[int, Window]:
     """The nearest window of each passage by its key."""
-    keys, *columns = window_codes.nearest(passages, vector)
+    found, *columns = window_codes.nearest(list(passages.values()), vector)
+    keys = [list(passages)[n] for n in found]
     return dict(zip(keys, map(Window, *(column.tolist() for column in columns)), strict=True))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notewell.store.window_codes import pack
+from notewell.store import window_codes
+from notewell.store.window_codes import KnownWindows, pack
 from notewell.types import Vectors
 from tests.store.made import Window, nearest
 
@@ -115,3 +118,41 @@ def test_a_scale_that_is_no_number_is_never_the_best() -> None:
     codes = bytearray(pack(rows, spans(2), KEPT))
     codes[7:9] = np.array([np.nan], dtype="<f2").tobytes()
     assert nearest({1: bytes(codes)}, rows[0])[1].start == 10
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 4), st.sampled_from([32, 64])), max_size=40), st.integers()
+)
+def test_windows_that_were_added_in_any_steps_are_found_as_if_at_once(
+    wanted: list[tuple[int, int, int]], seed: int
+) -> None:
+    rows, question = units(5, seed=abs(seed) % 1000), units(1, seed=1)[0]
+    known, have = KnownWindows(), dict[int, bytes]()
+    for key, count, dims in wanted:
+        assert known.lacks([key, 99]) == [k for k in (key, 99) if k not in have]
+        if key not in have:
+            have[key] = pack(rows[:count], spans(count), dims) if count else b""
+            known.add([key], [have[key]])
+    keys = sorted(have, reverse=True)
+    one, other = known.nearest(keys, question), window_codes.nearest([have[key] for key in keys], question)
+    assert len(known) == len(have)
+    for mine, theirs in zip(one, other, strict=True):
+        assert sorted(mine.tolist()) == pytest.approx(sorted(theirs.tolist()), abs=2e-6)
+
+
+def test_threads_that_add_windows_find_each_their_own() -> None:
+    rows, question = units(3), units(1, seed=1)[0]
+    codes, known = pack(rows, spans(3), KEPT), KnownWindows()
+    expected = window_codes.nearest([codes], question).cosines.tolist()
+
+    def ask(first: int) -> list[float]:
+        found: list[float] = []
+        for key in range(first, first + 300, 3):
+            known.add([key], [codes])
+            assert not known.lacks([key])
+            found += known.nearest([key, first], question).cosines.tolist()
+        return found
+
+    with ThreadPoolExecutor(8) as pool:
+        for found in pool.map(ask, range(8)):
+            assert found == expected * 200

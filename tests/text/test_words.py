@@ -337,4 +337,4 @@ def test_one_thing_is_written_without_an_s() -> None:
 @example("relational")
 def test_a_word_begins_as_its_term_says(word: str) -> None:
     stem = index_terms(word)[0]
-    assert any(word.startswith(begin) for begin in words.begins_of([stem]))
+    assert any(word.startswith(begin) for begin in words.begins_of(frozenset([stem])))

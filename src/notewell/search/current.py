@@ -29,7 +29,6 @@ _SECTION = 400
 _SHORT = 6
 _REPLY_LINES = 50  # calls of tools may be between a turn and its reply
 _EVENT_DEPTH = 20
-_MAY_ASK = re.compile(r"[?？]")
 _CLAUSES = re.compile(r"[,;，；、]")
 _SPEAKER = re.compile(r"\A[\s>*-]*\*\*[^*\n]{1,40}:\*\*")
 
@@ -45,7 +44,7 @@ def _sentences(text: str) -> tuple[tuple[str, str, bool], ...]:
 
 def _about(text: str, wanted: Collection[str]) -> Iterator[tuple[str, bool, frozenset[str]]]:
     """The sentences of a passage that may have wanted terms, whether they ask, and all terms of each."""
-    begins = begins_of(wanted)  # where none of these is to be seen, no word has to be stemmed
+    begins = begins_of(frozenset(wanted))  # where none of these is to be seen, no word has to be stemmed
     for sentence, low, is_question in _sentences(text):
         if low:
             for begin in begins:
@@ -278,7 +277,7 @@ class Replies:
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
         """Moves such passages down and their replies up; drops nothing."""
         out = list(candidates)
-        may_ask = [c for c in out[: self.depth] if _MAY_ASK.search(c.chunk.text)]
+        may_ask = [c for c in out[: self.depth] if "?" in c.chunk.text or "？" in c.chunk.text]
         if not may_ask or not query.weights:
             return out
         subject = _Subject(query)

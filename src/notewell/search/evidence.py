@@ -112,12 +112,17 @@ def weigh(terms: Terms, counts: TermCounts) -> WeightedQuestion:
 
 def measures(question: WeightedQuestion, places: Placed) -> dict[int, WordSignals]:
     """The lexical signals of passages by row, from where the terms of `question.measured` are in them."""
+    return dict(zip(places.rows, map(WordSignals._make, measured(question, places)), strict=True))
+
+
+def measured(question: WeightedQuestion, places: Placed) -> Iterable[tuple[float, ...]]:
+    """The same as plain tuples in the order of the passages, which take a tenth of the time."""
     import numpy as np  # noqa: PLC0415
 
     sought, count = question.measured, len(places.rows)
     terms = [*sought.words, *sought.prefixes]
     if not count:
-        return {}
+        return ()
     chunk, term, _ = places.body
     shape = (len(terms), count)
     frequency = np.bincount(term * count + chunk, minlength=len(terms) * count).reshape(shape).astype(np.float64)
@@ -145,8 +150,7 @@ def measures(question: WeightedQuestion, places: Placed) -> dict[int, WordSignal
         "lost": (weights * ~present).max(axis=0, initial=0.0) / rarest,
         "names": present[names].mean(axis=0) if names else np.ones(count),
     }
-    signals = map(WordSignals, *(columns[name].tolist() for name in WordSignals._fields))
-    return dict(zip(places.rows, signals, strict=True))
+    return zip(*(columns[name].tolist() for name in WordSignals._fields), strict=True)
 
 
 def _focus(terms: Sequence[str]) -> Column:
@@ -180,7 +184,7 @@ def _closeness(question: WeightedQuestion, places: Placed, terms: Sequence[str])
     at = chunk * (int(places.lengths.max()) + far) + position
     is_term = term == np.arange(len(terms))[:, None]
     last = np.maximum.accumulate(np.where(is_term, at, -far), axis=1)
-    starts = np.flatnonzero(np.diff(chunk, prepend=-1))
+    starts = np.concatenate(([0], np.flatnonzero(chunk[1:] != chunk[:-1]) + 1))
     weights = np.asarray([[question.weights[t]] for t in terms])
     inside = (weights * (at - last < STRETCH)).sum(axis=0)
     window[chunk[starts]] = np.maximum.reduceat(inside, starts)

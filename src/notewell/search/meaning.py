@@ -9,12 +9,12 @@ scanned by their wholes; windows are read only for what a leg found.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from notewell.embed.embedder import QuestionVector
 from notewell.store.ports import Store
-from notewell.store.values import Nearest, Scored
+from notewell.store.values import Nearest, Scored, ScoredRows, Windows, columns
 from notewell.text.chunk import headings_length
 from notewell.types import Candidate
 
@@ -58,39 +58,51 @@ def measure(
     """
     import numpy as np  # noqa: PLC0415
 
-    wholes: dict[int, float] = dict(nearest.rows)
-    if others := [row for row in rows if row not in wholes]:
-        wholes |= store.vectors.cosines(asked.model, asked.vector, others)
-    cosine = whole = np.array(list(wholes.values()), dtype=np.float64)
+    found = columns(nearest.rows)
+    known = found.rows.tolist()
+    more = set(rows).difference(known)
+    others = store.vectors.cosines(asked.model, asked.vector, [row for row in rows if row in more]) if more else {}
+    known += others
+    cosine = whole = part = np.concatenate((found.scores, np.array(list(others.values()), dtype=np.float64)))
     mean, deviation = nearest.mean, nearest.deviation
-    place = {row: n for n, row in enumerate(wholes)}
-    parts: dict[int, tuple[float, tuple[int, int]] | tuple[None, None]] = {}
-    if windows:
-        from notewell.store import window_codes  # noqa: PLC0415 - it loads numpy
-
-        best = window_codes.nearest(store.vectors.windows(asked.model, list(wholes)), asked.vector)
-        if best.keys:
-            part = whole.copy()
-            part[[place[row] for row in best.keys]] = best.cosines
-            cosine = ((whole + part) / 2).round(6)
-            mean, deviation = spread(nearest, whole, part)
-            spans = zip(best.starts.tolist(), best.ends.tolist(), strict=True)
-            parts = dict(zip(best.keys, zip(best.cosines.tolist(), spans, strict=True), strict=True))
+    best = store.vectors.nearest_windows(asked.model, asked.vector, known) if windows else None
+    if best is not None and len(best.passages):
+        part = whole.copy()
+        part[best.passages] = best.cosines
+        cosine = ((whole + part) / 2).round(6)
+        mean, deviation = spread(nearest, whole, part)
     z = (cosine - mean) / deviation if deviation > 1e-9 else np.zeros(len(cosine))
     count = nearest.count
     rest = (mean * count - cosine) / (count - 1) if count > 1 else np.zeros(len(cosine))  # of few, each bends the mean
     lift = (cosine - rest) / np.maximum(1e-9, 1.0 - rest)
-    own = cosine[: len(nearest.rows)]
+    own = cosine[: len(found)]
     order = np.argsort(-own, kind="stable")
     if 0 < pool < len(order):
         order = order[own[order] >= own[order[pool - 1]]]
-    leg = [Scored(nearest.rows[n][0], score) for n, score in zip(order.tolist(), own[order].tolist(), strict=True)]
-    wanted = [row for row in {*[row for row, _ in leg], *rows} if row in place]
-    at = [place[row] for row in wanted]
-    columns = (column[at].tolist() for column in (cosine, z, whole, lift))
-    halves = [parts.get(row, _NO_PART) for row in wanted]
-    known = zip(*columns, *zip(*halves, strict=True), strict=True) if wanted else ()
-    return Measured(leg, dict(zip(wanted, map(Meaning._make, known), strict=True)))
+    leg = ScoredRows(found.rows.take(order), own.take(order))
+    place = dict(zip(known, range(len(known)), strict=True))
+    wanted = [row for row in {*leg.rows.tolist(), *rows} if row in place]
+    at = np.array([place[row] for row in wanted], dtype=np.int64)
+    halves = _halves(best, part, at) if best is not None else [_NO_PART] * len(wanted)
+    measured = (column.take(at).tolist() for column in (cosine, z, whole, lift))
+    values = zip(*measured, *zip(*halves, strict=True), strict=True) if wanted else ()
+    return Measured(leg, dict(zip(wanted, cast("Iterable[Meaning]", values), strict=True)))  # in the order of `Meaning`
+
+
+def _halves(
+    best: Windows, part: Column, at: NDArray[np.int64]
+) -> list[tuple[float, tuple[int, int]] | tuple[None, None]]:
+    """The cosine and the characters of the nearest window of each passage at some places, where it has one."""
+    import numpy as np  # noqa: PLC0415
+
+    nth = np.full(len(part), -1)
+    nth[best.passages] = np.arange(len(best.passages))
+    mine = nth.take(at)
+    if not (mine >= 0).any():
+        return [_NO_PART] * len(at)
+    spans = zip(best.starts.take(mine, mode="wrap").tolist(), best.ends.take(mine, mode="wrap").tolist(), strict=True)
+    each = zip(mine.tolist(), part.take(at).tolist(), spans, strict=True)
+    return [(value, span) if n >= 0 else _NO_PART for n, value, span in each]
 
 
 def spread(nearest: Nearest, whole: Column, part: Column) -> tuple[float, float]:
@@ -115,7 +127,8 @@ def near_text(candidate: Candidate) -> tuple[int, int] | None:
     if candidate.near is None:
         return None
     text, before = candidate.chunk.text, headings_length(candidate.chunk.heading)
-    start, end = (min(max(0, at - before), len(text)) for at in candidate.near)
+    start, end = candidate.near
+    start, end = min(max(0, start - before), len(text)), min(max(0, end - before), len(text))
     piece = text[start:end]
     start += len(piece) - len(piece.lstrip())
     end = start + len(piece.strip())

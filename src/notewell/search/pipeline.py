@@ -13,22 +13,23 @@ from concurrent.futures import TimeoutError as LegTimeout
 from contextlib import ExitStack
 from contextvars import copy_context
 from dataclasses import dataclass, replace
-from operator import is_
+from operator import attrgetter, is_
 
 from notewell.embed.embedder import QuestionVector
 from notewell.errors import NotewellError, StoreAwayError, StoreDamagedError, StoreError
-from notewell.search.evidence import MAX_TERMS, MOST_WORDS, WeightedQuestion, measures, weigh
+from notewell.search.evidence import MAX_TERMS, MOST_WORDS, WeightedQuestion, measured, weigh
 from notewell.search.fusion import LEGS, rescored
 from notewell.search.lazy_marks import LazyMarks
 from notewell.search.meaning import Meaning, measure
 from notewell.store.ports import Store
-from notewell.store.values import Nearest, Scored, Sought, TermCounts
+from notewell.store.values import Nearest, Scored, Sought, TermCounts, pairs
 from notewell.text.words import Terms, foreign_share, query_terms, visible
 from notewell.types import Candidate, LegRank, Mark, Notice, Query, Relations, Signals, Stage, Step, Trace
 
 _OTHER_SCRIPT = 0.3
 _LARGE = 30_000
 _UNRELATED = Relations()
+_NO_MEANING = (None,) * len(Meaning._fields)
 _NOT_YET = (None,) * (len(Signals._fields) - Signals._fields.index("keywords"))
 _LONGEST_REASON = 300
 # A notice is not enough for these: the caller rebuilds a damaged index, or reports the server.
@@ -144,7 +145,7 @@ def run(  # noqa: C901, PLR0915 - the walk is read from top to bottom, and reach
             one_moment.close()  # a store in memory would keep the other thread waiting until this one has read all
         vector, nearest, took_s["vector"] = _vector_answer(context, pending, notices)
         with store.reading():
-            others = [row for leg in found.values() for row, _ in leg]
+            others = [row for leg in found.values() for row, _ in pairs(leg)]
             _read_rows_ahead(query, profile, context, [*others, *_rows(nearest)], vector=vector)
             if vector is not None:
                 begun = time.perf_counter()
@@ -191,7 +192,7 @@ def _read_rows_ahead(
 
 
 def _rows(nearest: Nearest | None) -> list[int]:
-    return [row for row, _ in nearest.rows] if nearest else []
+    return [row for row, _ in pairs(nearest.rows)] if nearest else []
 
 
 def _weighed(query: Query, question: WeightedQuestion, counts: TermCounts) -> Query:
@@ -337,37 +338,35 @@ def _candidates(
     script.
     """
     store = context.store
-    rows = list(dict.fromkeys([row for scored in found.values() for row, _ in scored]))
+    rows = list(dict.fromkeys([row for scored in found.values() for row, _ in pairs(scored)]))
     chunks = store.documents.chunks(rows)
     ranks: dict[int, dict[str, LegRank]] = {row: {} for row in rows}
     for name, scored in found.items():
-        by_score = sorted([(-score, chunks[row].id, row) for row, score in scored if row in chunks])
+        by_score = sorted([(-score, chunks[row].id, row) for row, score in pairs(scored) if row in chunks])
         for rank, (score, _, row) in enumerate(by_score[: profile.pool_for(query.limit)], start=1):
             ranks[row][name] = LegRank(rank, -score)
     related = store.relations.related(list(chunks.values()), query.filters) if context.relations else {}
-    words = measures(question, store.keywords.term_places(rows, question.measured))
+    places = store.keywords.term_places(rows, question.measured)
+    words = dict(zip(places.rows, measured(question, places), strict=True))
     # The best of so many random cosines is about this many deviations above their mean.
     noise = math.sqrt(2.0 * math.log(max(count, 3)))
-    foreign, rarity = 0.0 if reads_all else foreign_share(query.text), question.rarity
+    foreign, rarity, dates = 0.0 if reads_all else foreign_share(query.text), question.rarity, query.dates
+    may_not_read = not reads_all and foreign < 1.0 - _OTHER_SCRIPT
     candidates: list[Candidate] = []
-    for row in rows:
-        if row not in chunks or row not in words or not ranks[row]:
+    for chunk in sorted(chunks.values(), key=attrgetter("id")):
+        row = chunk.row
+        if row not in words or not ranks[row]:
             continue  # another process dropped it after the leg found it, or it ties with the last but has a larger id
-        chunk = chunks[row]
-        own = near.get(row)
-        cosine = z = lift = whole = part = span = None
-        if own is not None:
-            cosine, z, whole, lift, part, span = own
-            gap = 0.0 if reads_all or chunk.text.isascii() else _foreign(chunk.text) - foreign
+        cosine, z, whole, lift, part, span = near.get(row, _NO_MEANING)
+        if may_not_read and not chunk.text.isascii() and z is not None and lift is not None:
             # The model may read the question but not the passage, and then its cosine is chance.
-            read = 1.0 - gap if gap > _OTHER_SCRIPT else 1.0
-            z, lift = z * read, lift * read
-        day = chunk.day if query.dates else None
-        date = None if day is None else float(any(s.start <= day <= s.end for s in query.dates))
+            gap = _foreign(chunk.text) - foreign
+            z, lift = (z * (1.0 - gap), lift * (1.0 - gap)) if gap > _OTHER_SCRIPT else (z, lift)
+        day = chunk.day if dates else None
+        date = None if day is None else float(any(s.start <= day <= s.end for s in dates))
         known = (rarity, noise, foreign, *words[row], cosine, z, date, whole, part, lift, *_NOT_YET)
         signals = tuple.__new__(Signals, known)  # its own constructor takes three times as long
         candidates.append(Candidate(chunk, 0.0, ranks[row], signals, related.get(row, _UNRELATED), span))
-    candidates.sort(key=lambda c: c.chunk.id)
     return candidates
 
 
@@ -400,12 +399,12 @@ def _run_stages(
             after = list(candidates) if steps else rescored(candidates, _by_ranks)
         took_ms = (time.perf_counter() - begun) * 1000
         if steps and len(after) == len(candidates) and all(map(is_, after, candidates)):
-            steps.append(replace(steps[-1], stage=name, dropped=(), took_ms=took_ms))
+            steps.append(Step(name, steps[-1].marks, (), took_ms))
             continue
         left = {c.chunk.id: c for c in after}
         # A stage neither repeats nor invents, so if there are as many as before, none was dropped.
-        dropped = tuple(c.id for c in candidates if c.id not in left) if len(after) != len(candidates) else ()
-        steps.append(Step(name, _stage_marks(after), dropped, took_ms))
+        gone = [c.chunk.id for c in candidates if c.chunk.id not in left] if len(after) != len(candidates) else ()
+        steps.append(Step(name, _stage_marks(after), tuple(gone), took_ms))
         seen |= left
         candidates = after
     return candidates, tuple(steps), seen

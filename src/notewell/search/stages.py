@@ -255,9 +255,13 @@ class Boost:
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
         """Rescores, never above 1; without importance, pins or settings, nothing changes."""
-        marked = any(c.chunk.facts.importance or c.chunk.facts.pinned for c in candidates)
-        if not (marked or self.sources or self.paths or self.factor):
-            return list(candidates)
+        if not (self.sources or self.paths or self.factor):
+            for c in candidates:
+                facts = c.chunk.facts
+                if facts.importance or facts.pinned:
+                    break
+            else:
+                return list(candidates)
 
         def score(c: Candidate) -> float:
             by = dict(self.sources).get(c.chunk.source, 1.0)

@@ -27,6 +27,7 @@ from notewell.store.values import (
     Sought,
     Stored,
     TermCounts,
+    Windows,
 )
 from notewell.types import Chunk, Document, Edge, Facts, Filters, Relations, Vectors
 
@@ -103,7 +104,7 @@ class DocumentStore(Protocol):
 class KeywordStore(Protocol):
     """Finding chunks by their words."""
 
-    def lexical(self, sought: Sought, limit: int, filters: Filters) -> list[Scored]:
+    def lexical(self, sought: Sought, limit: int, filters: Filters) -> Sequence[Scored]:
         """The best rows for what is sought by BM25, larger is better."""
 
     def chunk_terms(self, rows: Sequence[int]) -> dict[int, FieldTerms]:
@@ -132,6 +133,9 @@ class VectorStore(Protocol):
 
     def windows(self, model: str, rows: Sequence[int]) -> dict[int, bytes]:
         """The windows of this model of each named row that has any; they are deleted with their vector."""
+
+    def nearest_windows(self, model: str, vector: Vectors, rows: Sequence[int]) -> Windows:
+        """Of each named row that has windows of this model the nearest to a question, and the first of equals."""
 
     def by_hash(self, model: str, hashes: Sequence[str]) -> dict[str, Vectors]:
         """The vectors of this model by content hash."""

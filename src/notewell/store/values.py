@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,14 +82,67 @@ class Scored(NamedTuple):
     score: float
 
 
+class ScoredRows(Sequence[Scored]):
+    """Rows and their scores as two columns, and a sequence of `Scored` to whoever reads it as one."""
+
+    __slots__ = ("rows", "scores")
+
+    def __init__(self, rows: NDArray[Any], scores: NDArray[Any]) -> None:
+        self.rows, self.scores = rows, scores
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Scored: ...
+    @overload
+    def __getitem__(self, at: slice) -> ScoredRows: ...
+    def __getitem__(self, at: int | slice) -> Scored | ScoredRows:
+        rows, scores = self.rows[at], self.scores[at]
+        return ScoredRows(rows, scores) if isinstance(at, slice) else Scored(int(rows), float(scores))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+
+def pairs(found: Sequence[Scored]) -> Iterable[tuple[int, float]]:
+    """Rows with their scores; from columns as plain tuples, which take a tenth of the time."""
+    return zip(found.rows.tolist(), found.scores.tolist(), strict=True) if isinstance(found, ScoredRows) else found
+
+
+def columns(found: Sequence[Scored]) -> ScoredRows:
+    """Rows with their scores as columns."""
+    import numpy as np  # noqa: PLC0415
+
+    if isinstance(found, ScoredRows):
+        return found
+    rows, scores = np.array([row for row, _ in found], dtype=np.int64), np.array([score for _, score in found])
+    return ScoredRows(rows, scores.astype(np.float64))
+
+
 @dataclass(frozen=True, slots=True)
 class Nearest:
     """The best rows by cosine, with the mean and deviation of this question's cosines over all chunks."""
 
-    rows: tuple[Scored, ...]
+    rows: Sequence[Scored]
     mean: float = 0.0
     deviation: float = 0.0
     count: int = 0
+
+
+class Windows(NamedTuple):
+    """The nearest window of each passage that has any, as columns; a passage is given by its place among all asked for.
+
+    `starts` and `ends` are from and to which character it goes.
+    """
+
+    passages: NDArray[Any]
+    cosines: NDArray[Any]
+    starts: NDArray[Any]
+    ends: NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)

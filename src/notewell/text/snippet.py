@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 
 from notewell.text.words import begins_of, is_unspaced, places, query_terms, term_set
@@ -94,7 +94,7 @@ def _plain_matches(text: str, query: str) -> list[tuple[int, int, frozenset[str]
     return sorted(found, key=lambda match: match[:2])
 
 
-def _likely_pieces(text: str, wanted: Collection[str]) -> set[str]:
+def _likely_pieces(text: str, wanted: frozenset[str]) -> set[str]:
     """The pieces between spaces of an ASCII text that may have wanted terms: all that have the beginning of one."""
     low = text.lower()
     pieces: set[str] = set()

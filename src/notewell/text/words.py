@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -62,8 +62,8 @@ _ANY = lazy_compile(rf"(?P<cjk>[{_UNSPACED}]+)|(?P<hangul>[{_HANGUL}]+)|{_SPACED
 _ANY_WORD = lazy_compile(rf"[{_UNSPACED}]+|[{_HANGUL}]+|{_SPACED}")  # the groups would slow `findall` down
 _UNSPACED_RUN = lazy_compile(rf"[{_UNSPACED}]+")
 _WIDE = lazy_compile(rf"[{_UNSPACED}{_HANGUL}]")
-_LETTERS = re.compile(r"[^\W\d_]")
-_FOREIGN = lazy_compile(r"[^\W\d_\u0000-\u024f]")
+_LETTERS = re.compile(r"[^\W\d_]+")  # in runs, of which a text has far fewer
+_FOREIGN = lazy_compile(r"[^\W\d_\u0000-\u024f]+")
 _PARTS = lazy_compile(rf"(?:[^\W\d_]|[{_MARKS}])+|\d+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)\Z")
@@ -274,13 +274,14 @@ def term_set(text: str) -> frozenset[str]:
     return frozenset(index_terms(text)[0].split())
 
 
-def begins_of(terms: Collection[str]) -> set[str]:
+@lru_cache(maxsize=64)  # for every passage of an answer the same terms are looked for
+def begins_of(terms: frozenset[str]) -> frozenset[str]:
     """How words in lower case that have one of these terms may begin: a stem is like its word but for its last letter.
 
     A text without any of them has none of the terms. Apostrophes and ways to write a date are left to the caller.
     """
     dying = {f"{term[0]}ying" for term in terms if len(term) == 3 and term.endswith("ie")}  # the only other change
-    return {term[: max(2, len(term) - 1)] for term in terms} | dying
+    return frozenset({term[: max(2, len(term) - 1)] for term in terms} | dying)
 
 
 @lru_cache(maxsize=64)
@@ -336,8 +337,8 @@ def foreign_share(text: str) -> float:
     """The share of the letters that are outside the Latin script, which an English model cannot read."""
     if text.isascii() or _FOREIGN.search(text) is None:
         return 0.0
-    letters = len(_LETTERS.findall(text))
-    return len(_FOREIGN.findall(text)) / letters if letters else 0.0
+    letters = sum(map(len, _LETTERS.findall(text)))
+    return sum(map(len, _FOREIGN.findall(text))) / letters if letters else 0.0
 
 
 def is_unspaced(text: str) -> bool:

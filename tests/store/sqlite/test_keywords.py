@@ -20,7 +20,7 @@ from notewell.store.sqlite.keyword_segments import SegmentGoneError
 from notewell.store.sqlite.sizes import SegmentSizes
 from notewell.store.sqlite.store import SqliteStore
 from notewell.store.term_places import places_in
-from notewell.store.values import Scored, Sought
+from notewell.store.values import Sought
 from notewell.types import Chunk, Document, Facts, Filters
 from tests.store.made import put_document
 
@@ -167,17 +167,20 @@ def play(store: SqliteStore, act: tuple[Any, ...]) -> None:
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(acts, max_size=14), soughts, st.integers(1, 4), st.sampled_from([None, "2.md", "since"]))
-@example([("put", 0, ["茶茶茶 ant", ""], "ant")], Sought(phrases=(("茶茶", "茶茶"),)), 2, None)
+@given(
+    st.lists(acts, max_size=14), soughts, st.integers(1, 4), st.sampled_from([None, "2.md", "since"]),
+    st.sampled_from([0, 3, 1000]),
+)  # fmt: skip
+@example([("put", 0, ["茶茶茶 ant", ""], "ant")], Sought(phrases=(("茶茶", "茶茶"),)), 2, None, 0)
 def test_any_history_and_any_question_is_as_brute_force_says(
-    history: list[tuple[Any, ...]], sought: Sought, limit: int, chosen: str | None
+    history: list[tuple[Any, ...]], sought: Sought, limit: int, chosen: str | None, few: int
 ) -> None:
     filters, paths = {
         None: (NOWHERE, None),
         "2.md": (Filters(path="2.md"), {"2.md"}),
         "since": (Filters(since=dt.date(2026, 1, 3)), {f"{n}.md" for n in range(2, 6)}),
     }[chosen]
-    store = SqliteStore(None, sizes=SMALL)
+    store = SqliteStore(None, sizes=replace(SMALL, few_postings=few))
     for act in history:
         play(store, act)
     if sought:
@@ -201,8 +204,9 @@ def test_any_history_and_any_question_is_as_brute_force_says(
     store.close()
 
 
-def test_the_best_of_many_are_those_of_all_however_few_are_asked_for() -> None:
-    store = SqliteStore(None, sizes=replace(SMALL, seal_rows=40, small_rows=200))
+@pytest.mark.parametrize("few", [0, 100_000])
+def test_the_best_of_many_are_those_of_all_however_few_are_asked_for(few: int) -> None:
+    store = SqliteStore(None, sizes=replace(SMALL, seal_rows=40, small_rows=200, few_postings=few))
     for n in range(60):
         words = [f"w{(n * k) % 17}" for k in range(1, 9)] + ["common"] * (n % 5)
         note(store, f"{n}.md", " ".join(words), " ".join(words[::2]))
@@ -312,7 +316,7 @@ def test_ties_at_the_border_go_by_id_whatever_the_order_of_writing() -> None:
         store = SqliteStore(None, sizes=replace(SMALL, seal_rows=2))
         for name in order:
             note(store, f"{name}.md", "apple pear")
-        best: list[Scored] = store.keywords.lexical(Sought(("appl",)), 3, NOWHERE)
+        best = store.keywords.lexical(Sought(("appl",)), 3, NOWHERE)
         found.append(sorted(store.documents.chunks([s.row])[s.row].id for s in best))
     assert found == [["a.md#0", "b.md#0", "c.md#0"]] * 3
 

@@ -112,4 +112,6 @@ def test_rows_may_share_a_code_and_stand_in_another_order() -> None:
 def test_the_largest_are_found_with_their_ties(size: int, count: int) -> None:
     values = np.random.default_rng(size).random(size).round(5)
     least = np.sort(values)[::-1][min(count, size) - 1]
-    assert set(_best(values, count).tolist()) == set(np.flatnonzero(values >= least).tolist())
+    assert set(_best(values, count, -np.inf).tolist()) == set(np.flatnonzero(values >= least).tolist())
+    bound = max(float(least), 0.9)
+    assert set(_best(values, count, 0.9).tolist()) == set(np.flatnonzero(values >= bound).tolist())

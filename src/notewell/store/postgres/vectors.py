@@ -14,7 +14,7 @@ from notewell.errors import StoreError
 from notewell.store.postgres.chunks import CHUNKS, ChunkReader
 from notewell.store.postgres.connection import Connection, Rows, unnest, writes
 from notewell.store.postgres.moment import INDEXED, Model
-from notewell.store.values import Nearest, Scored
+from notewell.store.values import Nearest, Scored, Windows
 from notewell.types import Filters
 from notewell.types import Vectors as Floats
 
@@ -81,6 +81,12 @@ class Vectors:
             {"model": model, "rows": [int(row) for row in rows]},
         )
         return dict(found)
+
+    def nearest_windows(self, model: str, vector: Floats, rows: Sequence[int]) -> Windows:
+        from notewell.store import window_codes  # noqa: PLC0415 - it loads numpy
+
+        found = self.windows(model, rows)
+        return window_codes.nearest([found.get(row, b"") for row in rows], vector)
 
     def put_vectors(
         self, model: str, vectors: Mapping[str, Floats], *, windows: Mapping[str, bytes] | None = None

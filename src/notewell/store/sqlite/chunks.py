@@ -10,7 +10,7 @@ from typing import Any
 from notewell.store.rows import CHUNK, chunk_of, path_matcher
 from notewell.store.sqlite.connection import Connection
 from notewell.store.sqlite.read_cache import AT_ONCE
-from notewell.store.values import Scored
+from notewell.store.values import Scored, columns
 from notewell.types import Chunk, Filters
 
 _MOST_FILTERS = 16
@@ -39,10 +39,12 @@ class ChunkReader:
         cache = self._connection.cache() if 0 < len(rows) <= AT_ONCE else None
         if cache is None:
             return {c.row: c for c in self.read(rows)}
-        known = cache.chunks
-        if todo := [row for row in rows if row not in known]:
-            known.update((c.row, c) for c in self.read(todo))
-        return {row: known[row] for row in sorted(set(rows)) if row in known}
+        known, wanted = cache.chunks, sorted(set(rows))
+        found = {row: chunk for row, chunk in zip(wanted, map(known.get, wanted), strict=True) if chunk is not None}
+        if len(found) < len(wanted):
+            known.update((c.row, c) for c in self.read([row for row in wanted if row not in found]))
+            found = {row: known[row] for row in wanted if row in known}
+        return found
 
     def read(self, rows: Sequence[int]) -> list[Chunk]:
         """Chunks by row, from the tables."""
@@ -90,10 +92,11 @@ class ChunkReader:
         )
         return [r[0] for r in self._all(sql, list(conditions.values()))]
 
-    def first(self, found: Sequence[Scored], limit: int) -> list[Scored]:
+    def first(self, found: Sequence[Scored], limit: int) -> Sequence[Scored]:
         """The first `limit`; of those that tie with the last, the ones with the smallest ids, not the oldest rows."""
-        if len(found) <= limit or found[limit - 1].score > found[limit].score:
-            return list(found[:limit])
+        scores = columns(found).scores
+        if len(scores) <= limit or scores[limit - 1] > scores[limit]:
+            return found[:limit]
         border = found[limit - 1].score
         above = [s for s in found if s.score > border]
         tied = [s for s in found if s.score == border]

@@ -262,6 +262,9 @@ class Connection:
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
         """A snapshot for which the values of `meta` and the state of the cache are read once."""
+        if self._is_reading():
+            yield  # inside another one, which is what most uses are
+            return
         with self.snapshot():
             outer = self._thread.scope
             if outer is None and self._writer != get_ident():
@@ -271,6 +274,11 @@ class Connection:
                 yield
             finally:
                 self._thread.scope = outer
+
+    def _is_reading(self) -> bool:
+        """Whether this thread is inside `reading`, and no error has ended its snapshot."""
+        db = self._thread.db
+        return self._scope() is not None and (self.file is None or (db is not None and db.in_transaction))
 
     def meta(self) -> Mapping[str, Any]:
         """All values of `meta` by key; inside `reading` they are not read again."""

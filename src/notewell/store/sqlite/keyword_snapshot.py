@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from notewell.store.sqlite.postings import PAGE, Codes, FullSegment, Ints, Page, StoredSegment
+from notewell.text.bm25 import K1, B
 
 Places = NDArray[np.int32]
 Fetch = Callable[[Sequence[tuple[int, int, int]]], dict[tuple[int, int], Page]]
 """Pages by segment and page number; asked for with the bytes of a code."""
 
 _KEPT = 8_000_000  # postings that are kept in memory, five bytes each
+_COUNTED = 50_000  # words whose number of chunks is remembered
 _MASKS = 8
 
 
@@ -40,7 +42,10 @@ class KeywordSnapshot:
         living = self.lengths if self.alive is None else self.lengths[self.alive]
         self.count = len(living)
         self.mean_length = int(living.sum()) / len(living) if len(living) else 0.0
+        # What BM25 makes of each length; made once for all words of all questions.
+        self.norms: NDArray[Any] = K1 * (1 - B + B * self.lengths / (self.mean_length or 1.0))
         self._lists: dict[int, tuple[Places, Codes]] = {}
+        self._counts: dict[int, int] = {}
         self._sizes = 0
         self._masks: dict[Any, NDArray[np.bool_]] = {}
 
@@ -59,15 +64,20 @@ class KeywordSnapshot:
 
     def found_in(self, keys: Sequence[int]) -> list[int]:
         """How many chunks have each key."""
+        known = self._counts
+        if todo := [key for key in keys if key not in known]:
+            if len(known) + len(todo) > _COUNTED:
+                known = self._counts = {key: known[key] for key in keys if key in known}
+            known.update(zip(todo, self._counted(todo), strict=True))
+        return [known[key] for key in keys]
+
+    def _counted(self, keys: Sequence[int]) -> list[int]:
         if self.alive is not None:
             lists = self.lists(keys)
             return [len(lists[key][0]) for key in keys]
-        total = np.zeros(len(keys), dtype=np.int64)
         wanted = np.asarray(keys, dtype=np.int64)
-        for one in self.segments:
-            starts, ends = one.segment.spans(wanted)
-            total += ends - starts
-        return [int(n) for n in total]
+        spans = [one.segment.spans(wanted) for one in self.segments]
+        return sum((ends - starts for starts, ends in spans), np.zeros(len(keys), dtype=np.int64)).tolist()
 
     def lists(self, keys: Iterable[int]) -> dict[int, tuple[Places, Codes]]:
         """The places that have each key, in ascending order, with their codes."""

@@ -15,7 +15,7 @@ from notewell.store.sqlite.keyword_segments import KeywordSegments, SegmentGoneE
 from notewell.store.sqlite.read_cache import AT_ONCE, ReadCache, Terms
 from notewell.store.sqlite.sizes import SegmentSizes
 from notewell.store.sqlite.varint import numbers_in
-from notewell.store.values import FieldTerms, Placed, Scored, Sought, TermCounts
+from notewell.store.values import FieldTerms, Placed, Scored, ScoredRows, Sought, TermCounts
 from notewell.text.bm25 import HEAD_WEIGHT
 from notewell.types import Filters
 
@@ -63,7 +63,7 @@ class Keywords:
         self.forget()
         self._segments.scrub()
 
-    def lexical(self, sought: Sought, limit: int, filters: Filters) -> list[Scored]:
+    def lexical(self, sought: Sought, limit: int, filters: Filters) -> Sequence[Scored]:
         if not sought:
             return []
         return self._chunks.first(self._ask(lambda snapshot: self._ranked(snapshot, sought, limit, filters)), limit)
@@ -149,7 +149,7 @@ class Keywords:
         sql = "SELECT id FROM words WHERE word >= ? AND word < ?"
         return {p: [r[0] for r in self._all(sql, (p, p + "\U0010ffff"))] for p in dict.fromkeys(prefixes)}
 
-    def _ranked(self, snapshot: KeywordSnapshot, sought: Sought, limit: int, filters: Filters) -> list[Scored]:
+    def _ranked(self, snapshot: KeywordSnapshot, sought: Sought, limit: int, filters: Filters) -> ScoredRows:
         allowed = self._chunks.allowed(filters)
         passes = None if allowed is None else snapshot.mask(filters, allowed.rows)
         numbers = self._numbers([*sought.words, *sought.exact, *(w for pair in sought.phrases for w in pair)])
@@ -162,28 +162,34 @@ class Keywords:
         phrases = ranking.phrases_of(sought, lists, snapshot.count, numbers)
 
         def neighbours(places: Places) -> Callable[[int, int], Floats]:
-            return self._neighbours(snapshot.rows[places].tolist(), in_head=sought.in_head)
+            firsts = [phrase.words[0] for phrase in phrases]
+            return self._neighbours(snapshot.rows[places].tolist(), firsts, in_head=sought.in_head)
 
-        among = ranking.Among(snapshot.lengths, snapshot.mean_length, neighbours, passes)
+        among = ranking.Among(snapshot.norms, neighbours, passes)
         if sought.every:
             places, scores = ranking.all_of(parts, phrases, among)
         else:
-            places, scores = ranking.best(parts, phrases, limit, among)
+            places, scores = ranking.best(parts, phrases, limit, among, few=self._sizes.few_postings)
         rows = snapshot.rows[places]
         order = np.lexsort((rows, -scores))
-        return list(map(Scored._make, zip(rows[order].tolist(), scores[order].tolist(), strict=True)))
+        return ScoredRows(rows.take(order), scores.take(order))
 
-    def _neighbours(self, rows: Sequence[int], *, in_head: bool) -> Callable[[int, int], Floats]:
-        """A function that counts in these rows how often one word comes directly before another."""
-        found = self._fields_of(rows)
-        numbers, counts = self._segments.decode([blob for row in rows for blob in found.get(row, (b"", b"", b""))[:2]])
-        # A number that no word has ends each field, so that no phrase reaches into the next.
-        flat = np.insert(numbers, np.cumsum(counts), -1)
-        owner = np.repeat(np.arange(len(counts)), counts + 1)
+    def _neighbours(self, rows: Sequence[int], firsts: Sequence[int], *, in_head: bool) -> Callable[[int, int], Floats]:
+        """A function that counts in these rows how often one word, of the first of all pairs, comes before another."""
+        found = self._numbers_of(rows, self._connection.cache())
+        none = np.zeros(0, dtype=np.int32)
+        fields = [found.get(row, (none, 0, 0, 0)) for row in rows]
+        flat = np.concatenate([none, *(one[0] for one in fields)])
+        counts = np.array([one[1:] for one in fields], dtype=np.int64).ravel()
+        field = np.repeat(np.arange(len(counts)), counts)
+        begins = np.zeros(max(int(flat.max(initial=0)), *firsts) + 1, dtype=bool)
+        begins[firsts] = True
+        at = np.flatnonzero(begins.take(flat[:-1]) & (field[:-1] == field[1:]))  # no phrase reaches into the next field
+        before, after, owner = flat.take(at), flat.take(at + 1), field.take(at)
 
         def count(one: int, other: int) -> Floats:
-            at = owner[np.flatnonzero((flat[:-1] == one) & (flat[1:] == other))]
-            by_field = np.bincount(at, minlength=len(counts)).reshape(-1, 2)
+            mine = owner[(before == one) & (after == other)]
+            by_field = np.bincount(mine, minlength=len(counts)).reshape(-1, 3)
             out: Floats = by_field[:, 1].astype(np.float64)
             return out + HEAD_WEIGHT * (by_field[:, 0] > 0) if in_head else out
 
@@ -240,10 +246,10 @@ class Keywords:
         terms += [(number, many + n) for n, number in enumerate(exact)]
         found = self._numbers_of(rows, cache)
         flat = np.concatenate([one[0] for one in found.values()]) if found else np.zeros(0, dtype=np.int32)
-        counts = np.asarray([count for one in found.values() for count in one[1:]], dtype=np.int64)
+        counts = np.array([one[1:] for one in found.values()], dtype=np.int64).ravel()
         wanted = np.zeros(int(flat.max(initial=0)) + 1, dtype=bool)
         wanted[[number for number, _ in terms if number < len(wanted)]] = True
-        hits = np.flatnonzero(wanted[flat])
+        hits = np.flatnonzero(wanted.take(flat))
         ends = np.cumsum(counts)
         field = np.searchsorted(ends, hits, side="right")
         inside = hits - (ends - counts)[field]
@@ -251,14 +257,17 @@ class Keywords:
         chunk, kind, place = field[at] // 3, field[at] % 3, inside[at]  # a chunk has three fields: head, body, exact
         head, body, form = kind == 0, (kind == 1) & (term < many), (kind == 2) & (term >= many)
         each = np.sort(chunk[form] * (many + len(exact)) + term[form])
-        once = each[np.diff(each, prepend=-1) != 0] // max(1, many + len(exact))  # np.unique would load numpy.ma
-        in_body = np.stack((chunk[body], term[body], place[body]))
-        in_head = np.stack((chunk[head], term[head]))[:, term[head] < many]
+        first = np.ones(len(each), dtype=bool)  # np.unique would load numpy.ma
+        first[1:] = each[1:] != each[:-1]
+        once = each[first] // max(1, many + len(exact))
+        in_body = np.array((chunk[body], term[body], place[body]))
+        in_head = np.array((chunk[head], term[head]))[:, term[head] < many]
         return Placed(list(found), counts[1::3], in_body, in_head, np.bincount(once, minlength=len(found)))
 
     def _numbers_of(self, rows: Sequence[int], cache: ReadCache | None) -> dict[int, Terms]:
         known = {} if cache is None or len(rows) > AT_ONCE else cache.terms
-        if todo := [row for row in rows if row not in known]:
+        at_hand = {row: terms for row, terms in zip(rows, map(known.get, rows), strict=True) if terms is not None}
+        if todo := [row for row in rows if row not in at_hand] if len(at_hand) < len(rows) else ():
             found = self._fields_of(todo)
             numbers, counts = self._segments.decode([blob for fields in found.values() for blob in fields])
             numbers, sizes, end = numbers.astype("i4"), counts.tolist(), 0
@@ -267,7 +276,8 @@ class Keywords:
                 size = head + body + exact
                 known[row] = (numbers[end : end + size], head, body, exact)
                 end += size
-        return {row: known[row] for row in rows if row in known}
+            return {row: known[row] for row in rows if row in known}
+        return at_hand
 
     def term_counts(self, terms: Iterable[str]) -> TermCounts:
         wanted = list(dict.fromkeys(terms))

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from notewell.store.values import Sought
-from notewell.text.bm25 import EXACT_WEIGHT, HEAD_WEIGHT, K1, B, idf
+from notewell.text.bm25 import EXACT_WEIGHT, HEAD_WEIGHT, K1, idf
 
 Places = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Codes = NDArray[Any]
 Postings = tuple[Places, Codes]
 _SLACK = 1.0 + 1e-9  # sums of bounds may differ in the last bits from the sums they bound
-_AT_ONCE = 256
+_AT_ONCE = 128
 _NONE: Postings = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
 
 Count = Callable[[int, int], Floats]
@@ -54,25 +54,31 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """The chunks that are ranked: the length of each and the mean, how to read them, and which pass the filter."""
+    """The chunks that are ranked: what the length of each counts, how to read them, and which pass the filter."""
 
-    lengths: NDArray[Any]
-    mean: float
+    norms: Floats
     neighbours: Neighbours
     passes: NDArray[np.bool_] | None = None
 
-    def gain(self, weight: float, places: Places, often: Floats) -> Floats:
+    def gain(self, weight: float | Floats, places: Places, often: Floats) -> Floats:
         """What a word adds to the score of each chunk."""
-        norm = K1 * (1 - B + B * self.lengths[places] / (self.mean or 1.0))
-        gained: Floats = weight * often * (K1 + 1) / (often + norm)
+        gained: Floats = weight * often * (K1 + 1) / (often + self.norms.take(places))
         return gained
 
 
-def best(parts: Sequence[Part], phrases: Sequence[Phrase], limit: int, among: Among) -> tuple[Places, Floats]:
-    """The places of the `limit` best with all that tie with the last, and their scores, in no order."""
+def best(
+    parts: Sequence[Part], phrases: Sequence[Phrase], limit: int, among: Among, *, few: int
+) -> tuple[Places, Floats]:
+    """The places of the `limit` best with all that tie with the last, and their scores, in no order.
+
+    A `few` postings are all scored, which is faster than finding out which of them matter.
+    """
     phrases = [p for p in phrases if len(p.places)]
     left = [p for p in parts if len(p.places)]
     total = Totals(limit, among)
+    if sum(len(p.places) for p in left) <= few:
+        total.add_all(left)
+        left = []
     while left and not total.closed(_reach(left, phrases)):
         total.add(left.pop(0))
     for phrase in phrases:
@@ -82,7 +88,8 @@ def best(parts: Sequence[Part], phrases: Sequence[Phrase], limit: int, among: Am
     while left:
         total.prune(_reach(left, ()) + hoped)
         total.look_up(left.pop(0))
-    total.add_phrases(phrases)
+    if phrases:
+        total.add_phrases(phrases)
     return total.top()
 
 
@@ -98,17 +105,17 @@ class Totals:
 
     def __init__(self, limit: int, among: Among) -> None:
         self._limit, self._gain, self._neighbours, self._passes = limit, among.gain, among.neighbours, among.passes
-        self._scores = np.zeros(len(among.lengths), dtype=np.float64)
-        self._seen = np.zeros(len(among.lengths), dtype=bool)
+        self._scores = np.zeros(len(among.norms), dtype=np.float64)
+        self._seen = np.zeros(len(among.norms), dtype=bool)
         self._places: Places = np.zeros(0, dtype=np.int32)
 
     def closed(self, rest: float) -> bool:
         """Whether no unseen chunk can still reach the top `limit`."""
-        return len(self._places) >= self._limit and _nth(self._scores[self._places], self._limit) > rest * _SLACK
+        return len(self._places) >= self._limit and _nth(self._scores.take(self._places), self._limit) > rest * _SLACK
 
     def admit(self, places: Places) -> None:
         """Lets chunks in whatever they score, if they pass the filter."""
-        new = places[~self._seen[places]]
+        new = places if not len(self._places) else places[~self._seen.take(places)]
         if self._passes is not None:
             new = new[self._passes[new]]
         if len(new):
@@ -124,9 +131,24 @@ class Totals:
         self.admit(places)
         self._scores[places] += self._gain(part.weight, places, part.often(codes))
 
+    def add_all(self, parts: Sequence[Part]) -> None:
+        """Scores words, before any other, for all chunks that have them; each sum is made in the order of these."""
+        if not parts:
+            return
+        places = np.concatenate([part.places for part in parts])
+        often = np.concatenate([part.often(part.codes) for part in parts])
+        weights = np.repeat([part.weight for part in parts], [len(part.places) for part in parts])
+        if self._passes is not None:
+            there = self._passes.take(places)
+            places, often, weights = places[there], often[there], weights[there]
+        self._seen[places] = True
+        self._places = np.flatnonzero(self._seen).astype(np.int32)
+        gains = self._gain(weights, places, often)
+        self._scores = np.bincount(places, gains, minlength=len(self._scores)).astype(np.float64, copy=False)
+
     def prune(self, rest: float) -> None:
         """Leaves out chunks that can no longer be among the best."""
-        scores = self._scores[self._places]
+        scores = self._scores.take(self._places)
         self._places = self._places[(scores + rest) * _SLACK >= _nth(scores, self._limit)]
 
     def look_up(self, part: Part) -> None:
@@ -137,15 +159,16 @@ class Totals:
 
     def add_phrases(self, phrases: Sequence[Phrase]) -> None:
         """Scores phrases by reading the chunks that could win by them, the most promising first."""
-        if not phrases:
-            return
-        hopes = np.zeros(len(self._places), dtype=np.float64)
+        places = np.sort(self._places)
+        hopes = np.zeros(len(places), dtype=np.float64)
         for phrase in phrases:
-            at, there = find(phrase.places, self._places)
-            hopes[there] += self._gain(phrase.weight, self._places[there], phrase.at_most[at[there]])
-        scores = self._scores[self._places]
-        order = np.argsort(-(scores + hopes), kind="stable")
-        places, reach, hopes = self._places[order], (scores + hopes)[order], hopes[order]
+            at, there = find(places, phrase.places)
+            hopes[at[there]] += self._gain(phrase.weight, phrase.places[there], phrase.at_most[there])
+        scores = self._scores.take(places)
+        reach = scores + hopes
+        order = np.flatnonzero(reach * _SLACK >= _nth(scores, self._limit))
+        order = order[np.argsort(-reach[order], kind="stable")]
+        places, reach, hopes = places[order], reach[order], hopes[order]
         done = 0
         while done < len(places):
             if reach[done] * _SLACK < _nth(self._scores[places], self._limit):
@@ -160,7 +183,7 @@ class Totals:
 
     def top(self) -> tuple[Places, Floats]:
         """The best, with all that tie with the last."""
-        scores = self._scores[self._places]
+        scores = self._scores.take(self._places)
         there = scores >= max(_nth(scores, self._limit), np.nextafter(0.0, 1.0))
         return self._places[there], scores[there]
 
@@ -190,7 +213,7 @@ def find(among: Places, wanted: Places) -> tuple[NDArray[np.int64], NDArray[np.b
     if not len(among):
         return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=bool)
     at = np.minimum(np.searchsorted(among, wanted), len(among) - 1)
-    return at, among[at] == wanted
+    return at, among.take(at) == wanted
 
 
 def _nth(scores: Floats, limit: int) -> float:
@@ -229,7 +252,7 @@ def parts_of(
 
 def phrases_of(sought: Sought, lists: Mapping[int, Postings], chunks: int, numbers: Mapping[str, int]) -> list[Phrase]:
     """The phrases that are sought, the heaviest first; one weighs as much as its two words in one chunk do."""
-    out = []
+    out, words = [], set(sought.words)
     for pair in dict.fromkeys(sought.phrases):
         one, other = (lists[2 * numbers[w]] if w in numbers else _NONE for w in pair)
         at, there = find(other[0], one[0])
@@ -239,7 +262,7 @@ def phrases_of(sought: Sought, lists: Mapping[int, Postings], chunks: int, numbe
             at_most += HEAD_WEIGHT * (mine & theirs & 1)
         there = at_most > 0
         places, at_most = places[there], at_most[there]
-        alone = not set(pair) <= set(sought.words)
+        alone = not words.issuperset(pair)
         ids = numbers.get(pair[0], 0), numbers.get(pair[1], 0)
         out.append((-idf(chunks, len(places)), pair, ids, places, at_most, alone))
     out.sort(key=lambda p: p[:2])

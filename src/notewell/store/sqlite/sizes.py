@@ -18,6 +18,9 @@ class SegmentSizes:
     stale_traits: int = 4096  # forms without a chunk whose traits are swept together
     vectors: int = 1024  # vectors in a segment: part of the file format, the same in every process
     loose_vectors: int = 4096  # vectors that wait in their own rows before they are moved into segments
+    few_postings: int = (
+        50_000  # postings of the words of a question that are all scored, without a look at which matter
+    )
 
 
 DEFAULT_SIZES = SegmentSizes()

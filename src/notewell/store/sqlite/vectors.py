@@ -15,19 +15,21 @@ from notewell.store.rows import hash_kept, hash_of
 from notewell.store.sqlite.chunks import ChunkReader
 from notewell.store.sqlite.connection import Connection
 from notewell.store.sqlite.error_translation import REBUILD
-from notewell.store.sqlite.read_cache import AT_ONCE
 from notewell.store.sqlite.sizes import MODEL_CHANGED, SMALL_DIM, SegmentSizes
 from notewell.store.sqlite.vector_segments import TAIL_SHARE, VectorSegments
-from notewell.store.values import Nearest
+from notewell.store.values import Nearest, Windows
 from notewell.types import Filters, Vectors
 
 if TYPE_CHECKING:
+    from notewell.store import window_codes
     from notewell.store.sqlite import vector_matrix
     from notewell.store.sqlite.vector_matrix import Matrix
+    from notewell.store.window_codes import KnownWindows
 else:
     vector_matrix = LazyModule("notewell.store.sqlite.vector_matrix")
+    window_codes = LazyModule("notewell.store.window_codes")
 
-_MOST_CACHED = 16_384  # windows of so many chunks take some fifteen megabytes
+_MOST_CACHED = 16_384  # windows of so many chunks take some ten megabytes
 VECTOR_BYTES = f"(CASE WHEN m.dim < {SMALL_DIM} THEN 4 * m.dim ELSE m.dim END)"
 _WITH_WINDOWS = (
     "vectors v JOIN models m ON m.id = v.model"
@@ -47,7 +49,7 @@ class VectorTable:
         self._all, self._chunks = connection.all, chunks
         self._segments = VectorSegments(connection, sizes)
         self._matrices: dict[str, Matrix] = {}
-        self._windows: dict[str, tuple[tuple[int, int], dict[int, bytes]]] = {}
+        self._windows: dict[str, tuple[tuple[int, int], KnownWindows]] = {}
         self._missing: dict[str, tuple[tuple[int, int], list[int]]] = {}
 
     def audit(self) -> list[str]:
@@ -66,27 +68,29 @@ class VectorTable:
     def nearest(self, model: str, vector: Vectors, limit: int, filters: Filters) -> Nearest:
         allowed = self._chunks.allowed(filters)
         found = self.matrix(model).nearest(vector, limit, None if allowed is None else allowed.rows)
-        return replace(found, rows=tuple(self._chunks.first(found.rows, limit)))
+        return replace(found, rows=self._chunks.first(found.rows, limit))
 
     def cosines(self, model: str, vector: Vectors, rows: Sequence[int]) -> dict[int, float]:
         return self.matrix(model).cosines(vector, rows)
 
     def windows(self, model: str, rows: Sequence[int]) -> dict[int, bytes]:
-        stamp, known = self._windows.get(model, ((-1, -1), {}))
-        if stamp != (now := self._stamp(model)) or len(known) > _MOST_CACHED:
-            known = {}
-        todo = [row for row in rows if row not in known]
-        if not todo:
-            return {row: known[row] for row in rows if known[row]}
         sql = (
             f"SELECT c.row, w.codes FROM chunks c CROSS JOIN windows w ON w.model = {_MODEL}"
             " AND w.content_hash = c.content_hash WHERE c.row IN ({})"
         )
-        fresh = dict.fromkeys(todo, b"") | dict(self._connection.all_in(sql, todo, before=(model,)))
-        if len(todo) <= AT_ONCE and not self._connection.is_writing():
-            known.update(fresh)
-            self._windows[model] = (now, known)
-        return {row: codes for row in rows if (codes := fresh.get(row) or known.get(row))}
+        return dict(self._connection.all_in(sql, rows, before=(model,)))
+
+    def nearest_windows(self, model: str, vector: Vectors, rows: Sequence[int]) -> Windows:
+        now, is_writing = self._stamp(model), self._connection.is_writing()
+        stamp, known = self._windows.get(model, (now, None))
+        if known is None or stamp != now or len(known) > _MOST_CACHED or is_writing:
+            known = window_codes.KnownWindows()
+        if todo := known.lacks(rows):
+            found = self.windows(model, todo)
+            known.add(todo, [found.get(row, b"") for row in todo])
+            if not is_writing:
+                self._windows[model] = now, known
+        return known.nearest(rows, vector)
 
     def by_hash(self, model: str, hashes: Sequence[str]) -> dict[str, Vectors]:
         marks = ",".join("?" * len(hashes))
