@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from notewell.opener import ANYWHERE, MOST_SETTINGS_BYTES
 from notewell.sources.sessions.foreign_db import ForeignDb
-from notewell.sources.sessions.keeper import Record, Table, Talk, Where
+from notewell.sources.sessions.keeper import Record, Table, Talk, Where, as_number, as_text
 
 _LAYOUT = {"cursorDiskKV": ("key", "value"), "ItemTable": ("key", "value")}
 _HEADERS = {"composerHeaders": ("composerId", "value")}
@@ -35,12 +35,9 @@ def _homes(where: Where) -> Iterator[str]:
 def _talks(db: ForeignDb, _where: Where) -> Iterator[Talk]:
     folders = _folders(os.path.dirname(os.path.dirname(db.file)))
     for head in _heads(db, folders):
-        id_ = head.get("composerId")
-        if isinstance(id_, str) and id_:
-            changed = head.get("lastUpdatedAt") or head.get("createdAt") or 0
-            title = head.get("name")
-            helper = bool(head.get("subagentInfo"))
-            yield Talk(id_, _folder(head, folders), int(changed), title if isinstance(title, str) else "", helper)
+        changed = as_number(head.get("lastUpdatedAt")) or as_number(head.get("createdAt"))
+        helper = bool(head.get("subagentInfo"))
+        yield Talk(as_text(head.get("composerId")), _folder(head, folders), changed, as_text(head.get("name")), helper)
 
 
 def _heads(db: ForeignDb, folders: Mapping[str, str]) -> Iterator[dict[str, Any]]:
@@ -107,7 +104,7 @@ def _records(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]
 
 def _said(bubble: Mapping[str, Any]) -> Record:
     thought = bubble.get("capabilityType") == _THOUGHT or bubble.get("isThought")
-    role = {_USER: "user", _ASSISTANT: "assistant"}.get(bubble.get("type", 0), "")
+    role = {_USER: "user", _ASSISTANT: "assistant"}.get(as_number(bubble.get("type")), "")
     timing = bubble.get("timingInfo")
     at = bubble.get("createdAt") or (timing.get("clientStartTime") if isinstance(timing, dict) else None)
     return {"role": "" if thought else role, "content": bubble.get("text"), "timestamp": at}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from notewell.sources.sessions.foreign_db import ForeignDb
-from notewell.sources.sessions.keeper import Record, Table, Talk, Where
+from notewell.sources.sessions.keeper import Record, Table, Talk, Where, as_number, as_text
 
 _SESSION = ("id", "parent_id", "directory", "title", "time_updated")
 _ONE = {"session": _SESSION, "message": ("id", "session_id", "time_created", "data"), "part": ("message_id", "data")}
@@ -34,12 +34,12 @@ def _talks(db: ForeignDb, _where: Where) -> Iterator[Talk]:
         f" (SELECT count(*) FROM {messages} m WHERE m.session_id = s.id) FROM {sessions} s"
     )
     for id_, folder, changed, title, parent, count in db.rows(sql):
-        yield Talk(id_, folder or "", changed, _given(title), parent is not None, count)
+        yield Talk(id_, as_text(folder), as_number(changed), _given(as_text(title)), parent is not None, count)
 
 
-def _given(title: Any) -> str:
+def _given(title: str) -> str:
     """A title; the one that every new conversation has says nothing."""
-    return title if isinstance(title, str) and not title.startswith(("New session - ", "Child session - ")) else ""
+    return "" if title.startswith(("New session - ", "Child session - ")) else title
 
 
 def _records(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]:
