@@ -281,8 +281,9 @@ class TreeWalk:
                 start = self._start(pattern)
                 named = start == location
                 return self._refuses_link(location) or ("" if named else self._refuses_folder(location, start))
-        if self._source.mode != "never" and self._inside(location) and self._in_folder(location):
-            return self._refuses_folder(location, self.root)
+        if self._source.mode != "never" and self._inside(location):
+            taken = self._in_folder(location)
+            return self._refuses_folder(location, self.root) if taken else "by its name or folder it is not a note"
         return "outside the notes of the workspace (memory/**/*.md, MEMORY.md, USER.md and extra_paths)"
 
     def _start(self, pattern: str) -> str:
