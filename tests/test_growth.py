@@ -6,6 +6,6 @@ from tests.growth import grows_as_its_length
 
 
 def test_a_square_is_seen_and_a_line_is_none() -> None:
-    text = "a" * 800_000
-    assert grows_as_its_length(lambda one: [one.count("b") for _ in range(4_000)], text)
-    assert not grows_as_its_length(lambda one: [one.count("b") for _ in range(len(one) // 200)], text)
+    text = "a" * 300_000
+    assert grows_as_its_length(lambda one: [one.count("b") for _ in range(400)], text)
+    assert not grows_as_its_length(lambda one: [one.count("b") for _ in range(len(one) // 250)], text)

@@ -167,21 +167,21 @@ def test_a_hostile_clone_neither_hangs_nor_fills_the_memory(root: Path, write: W
 
     def tick() -> None:
         while not over.wait(0.01):
-            ticks.append(time.monotonic())
+            ticks.append(time.process_time())  # of all threads, so that a busy machine does not count
 
     other = threading.Thread(target=tick)
     with Memory.open(root, embed__model="none") as memory:
         other.start()
-        begun, cpu_s = time.monotonic(), time.process_time()
+        begun = time.process_time()
         found = memory.search("staging port")
-        cpu_s = time.process_time() - cpu_s
+        cpu_s = time.process_time() - begun
         packed = memory.context("staging port")
         over.set()
         other.join()
     assert "8080" in found.hits[0].chunk.text
     assert cpu_s < 5.0
-    moments = [begun, *ticks, time.monotonic()]
-    assert max(b - a for a, b in itertools.pairwise(moments)) < 3.0, "other threads, such as those of a server, go on"
+    moments = [begun, *ticks, time.process_time()]
+    assert max(b - a for a, b in itertools.pairwise(moments)) < 1.0, "other threads, such as those of a server, go on"
     assert {"pattern_skipped"} <= {n.code for n in found.notices}
     assert packed.found is not None
     assert {"links_unread"} <= {n.code for n in packed.found.notices}
