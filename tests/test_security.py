@@ -7,6 +7,8 @@ import os
 import re
 import shutil
 import socket
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -150,6 +152,20 @@ def test_settings_that_name_nobody_reach_nobody(root: Path, write: Write, monkey
         assert memory.search("staging port").mode == "hybrid"
         memory.status(deep=True)
     assert reached == []
+
+
+def test_the_runtime_of_the_model_keeps_and_reports_nothing(root: Path, write: Write, tmp_path: Path) -> None:
+    """Native code is not seen by a patched socket, but its queue of reports and its number of this machine would be."""
+    write("memory/a.md", "The staging port is 8080.")
+    told = ("HOME", "PATH", "SYSTEMROOT", "PYTHONPATH")
+    env = {name: value for name, value in os.environ.items() if name in told} | {"HOME": str(tmp_path / "home")}
+    code = "import sys, notewell; print(notewell.Memory.open(sys.argv[1]).search('staging port').mode)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(root)], env=env, capture_output=True, text=True, timeout=50, check=True
+    )
+    assert done.stdout.split() == ["hybrid"]
+    kept = [p.relative_to(tmp_path / "home") for p in (tmp_path / "home").rglob("*") if p.is_file()]
+    assert not [p for p in kept if "notewell" not in p.parts]
 
 
 def test_a_hostile_clone_neither_hangs_nor_fills_the_memory(root: Path, write: Write) -> None:
