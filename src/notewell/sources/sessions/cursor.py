@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from notewell.opener import ANYWHERE, MOST_SETTINGS_BYTES
 from notewell.sources.sessions.foreign_db import ForeignDb
-from notewell.sources.sessions.keeper import Record, Table, Talk, Where, as_number, as_text
+from notewell.sources.sessions.keeper import Record, Table, Talk, Where, as_number, as_object, as_text
 
 _LAYOUT = {"cursorDiskKV": ("key", "value"), "ItemTable": ("key", "value")}
 _HEADERS = {"composerHeaders": ("composerId", "value")}
@@ -44,7 +44,7 @@ def _heads(db: ForeignDb, folders: Mapping[str, str]) -> Iterator[dict[str, Any]
     """What is known of each conversation: in a table since 3.0, in one value before, else with those of each folder."""
     if not db.lacks(_HEADERS):
         rows = [
-            _parsed(value) | {"composerId": id_}
+            as_object(value) | {"composerId": id_}
             for id_, value in db.rows("SELECT composerId, value FROM composerHeaders")
         ]
         if rows:
@@ -112,15 +112,7 @@ def _said(bubble: Mapping[str, Any]) -> Record:
 
 def _value(db: ForeignDb, table: str, key: str) -> dict[str, Any]:
     row = next(db.rows(f"SELECT value FROM {table} WHERE key = ?", (key,)), None)
-    return _parsed(row[0]) if row else {}
-
-
-def _parsed(value: Any) -> dict[str, Any]:
-    try:
-        found = json.loads(value)
-    except (TypeError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return as_object(row[0]) if row else {}
 
 
 CURSOR = Table("Cursor", "0.40 to 3.1", files=_databases, talks=_talks, records=_records, layouts=(_LAYOUT,))

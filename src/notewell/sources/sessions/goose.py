@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import glob
-import json
 import os
 from collections.abc import Iterator
-from typing import Any
 
 from notewell.sources.sessions.foreign_db import ForeignDb
-from notewell.sources.sessions.keeper import Record, Table, Talk, Where, as_number, as_text
+from notewell.sources.sessions.keeper import Record, Table, Talk, Where, as_json, as_number, as_text
 
 _LAYOUT = {
     "sessions": ("id", "description", "working_dir", "updated_at"),
@@ -49,16 +47,9 @@ def _records(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]
         " ORDER BY id LIMIT -1 OFFSET ?"
     )
     for number, (role, content, at, said) in enumerate(db.rows(sql, (id_, line - 1)), line):
-        seen = _json(said)
+        seen = as_json(said)
         hidden = isinstance(seen, dict) and seen.get("userVisible") is False
-        yield number, {"role": "" if hidden else role, "content": _json(content), "timestamp": at}
-
-
-def _json(text: Any) -> Any:
-    try:
-        return json.loads(text)
-    except (TypeError, ValueError, RecursionError):
-        return None
+        yield number, {"role": "" if hidden else role, "content": as_json(content), "timestamp": at}
 
 
 GOOSE = Table("Goose", "1.10 and later", files=_databases, talks=_talks, records=_records, layouts=(_LAYOUT,))

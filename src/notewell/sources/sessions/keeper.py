@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +29,20 @@ def real(folder: str) -> str:
 def as_number(value: Any) -> int:
     """A number as some program wrote it; 0 for anything else, which any column and any JSON may hold."""
     return int(value) if isinstance(value, int | float) and abs(value) < _TOO_LARGE else 0
+
+
+def as_json(value: Any) -> Any:
+    """What some program wrote as JSON; None for what is none."""
+    try:
+        return json.loads(value)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """An object that some program wrote as JSON; empty for anything else."""
+    found = as_json(value)
+    return found if isinstance(found, dict) else {}
 
 
 def as_text(value: Any) -> str:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import glob
-import json
 import os
 from collections.abc import Iterator
-from typing import Any
 
 from notewell.opener import is_in
 from notewell.sources.sessions.foreign_db import ForeignDb, unpacked, unpacker
-from notewell.sources.sessions.keeper import Files, Record, Table, Talk, Where, as_number, as_text, real
+from notewell.sources.sessions.keeper import Files, Record, Table, Talk, Where, as_number, as_object, as_text, real
 
 _EVENTS = {"transcript_events": ("session_id", "seq", "event_json", "created_at")}
 
@@ -74,10 +72,9 @@ def _deleted(db: ForeignDb) -> Iterator[str]:
 
 def _event(event: str | None, data: bytes | None) -> Record:
     try:
-        found: Any = json.loads(event if event is not None else unpacked(data or b""))
-    except (TypeError, ValueError, RecursionError):
+        return as_object(event if event is not None else unpacked(data or b""))
+    except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 OPENCLAW = Files("OpenClaw", "before 2026.8", homes=lambda where: [_home(where)], globs=_globs, accepts=_accepts)
