@@ -409,6 +409,15 @@ def test_every_command_has_a_topic() -> None:
     assert sorted(listed) == sorted(cli.commands)
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_is_two_screens_long_without_a_heading(page: str) -> None:
+    text = re.sub(
+        r"^```.*?^```$", lambda block: block[0].replace("#", " "), PAGES[page], flags=re.MULTILINE | re.DOTALL
+    )
+    parts = re.split(r"^#{1,6} ", text, flags=re.MULTILINE)
+    assert max(part.count("\n") for part in parts) <= 60
+
+
 def test_the_table_of_settings_is_complete() -> None:
     wanted = []
     for key, value, _, doc in Settings().items():

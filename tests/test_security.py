@@ -7,6 +7,8 @@ import os
 import re
 import shutil
 import socket
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -152,6 +154,20 @@ def test_settings_that_name_nobody_reach_nobody(root: Path, write: Write, monkey
     assert reached == []
 
 
+def test_the_runtime_of_the_model_keeps_and_reports_nothing(root: Path, write: Write, tmp_path: Path) -> None:
+    """Native code is not seen by a patched socket, but its queue of reports and its number of this machine would be."""
+    write("memory/a.md", "The staging port is 8080.")
+    told = ("HOME", "PATH", "SYSTEMROOT", "PYTHONPATH")
+    env = {name: value for name, value in os.environ.items() if name in told} | {"HOME": str(tmp_path / "home")}
+    code = "import sys, notewell; print(notewell.Memory.open(sys.argv[1]).search('staging port').mode)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(root)], env=env, capture_output=True, text=True, timeout=50, check=True
+    )
+    assert done.stdout.split() == ["hybrid"]
+    kept = [p.relative_to(tmp_path / "home") for p in (tmp_path / "home").rglob("*") if p.is_file()]
+    assert not [p for p in kept if "notewell" not in p.parts]
+
+
 def test_a_hostile_clone_neither_hangs_nor_fills_the_memory(root: Path, write: Write) -> None:
     """Everything that comes with a repository and costs without bound, at once."""
     write("notewell.toml", f"extra_paths = ['{'a*' * 16}b.md', '[z-a].md']\n[redact]\npatterns = ['(a+)+$']")
@@ -167,21 +183,21 @@ def test_a_hostile_clone_neither_hangs_nor_fills_the_memory(root: Path, write: W
 
     def tick() -> None:
         while not over.wait(0.01):
-            ticks.append(time.monotonic())
+            ticks.append(time.process_time())  # of all threads, so that a busy machine does not count
 
     other = threading.Thread(target=tick)
     with Memory.open(root, embed__model="none") as memory:
         other.start()
-        begun, cpu_s = time.monotonic(), time.process_time()
+        begun = time.process_time()
         found = memory.search("staging port")
-        cpu_s = time.process_time() - cpu_s
+        cpu_s = time.process_time() - begun
         packed = memory.context("staging port")
         over.set()
         other.join()
     assert "8080" in found.hits[0].chunk.text
     assert cpu_s < 5.0
-    moments = [begun, *ticks, time.monotonic()]
-    assert max(b - a for a, b in itertools.pairwise(moments)) < 3.0, "other threads, such as those of a server, go on"
+    moments = [begun, *ticks, time.process_time()]
+    assert max(b - a for a, b in itertools.pairwise(moments)) < 1.0, "other threads, such as those of a server, go on"
     assert {"pattern_skipped"} <= {n.code for n in found.notices}
     assert packed.found is not None
     assert {"links_unread"} <= {n.code for n in packed.found.notices}

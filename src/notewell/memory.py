@@ -96,7 +96,7 @@ class Memory:
         `index` is a file, or the address of a PostgreSQL database.
         """
         env = os.environ if env is None else env
-        root = Path(path) if path is not None else find_workspace(Path.cwd(), env)
+        root = Path(path) if path is not None else find_workspace(None, env)
         if not root.exists():
             hint = "make the folder, or name another with -w"
             raise WorkspaceError(f"the workspace {root} does not exist", hint=hint)

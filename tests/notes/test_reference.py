@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 import unicodedata
 from collections.abc import Callable
@@ -236,3 +237,35 @@ def test_a_citation_means_the_same_wherever_one_stands(
     monkeypatch.chdir(root / "memory")
     assert answered(capsys, "get", "MEMORY.md", "-w", str(root))["text"] == "- root"
     assert answered(capsys, "get", "./memory.md", "-w", str(root))["text"] == "below"
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("memory/ignored.md", "a hidden or ignored file"),
+        ("memory/.hidden.md", "a hidden or ignored file"),
+        ("memory/binary.md", "a binary file"),
+        ("aside.md", "outside the notes"),
+    ],
+)
+def test_a_file_that_is_not_read_is_told_apart_from_one_that_is_not_there(
+    root: Path, write: Write, path: str, reason: str
+) -> None:
+    write("memory/.gitignore", "ignored.md\n")
+    write("memory/a.md", "The staging port is 8080.")
+    write(path, "\0\1" if "binary" in path else "The staging port is 9090.")
+    with Memory.open(root, embed__model="none") as memory:
+        for written in (path, f"./{path}", str(root / path)):
+            with pytest.raises(NotFoundError, match=f"{re.escape(path)} is not read: {reason}"):
+                memory.why("staging port", written)
+        with pytest.raises(NotFoundError, match="no note or passage is called"):
+            memory.why("staging port", "memory/none.md")
+
+
+def test_nothing_is_told_of_files_outside_the_workspace(root: Path, write: Write, tmp_path: Path) -> None:
+    write("memory/a.md", "The staging port is 8080.")
+    (tmp_path / "outside.md").write_text("x")
+    with Memory.open(root, embed__model="none") as memory:
+        for written in ("../outside.md", str(tmp_path / "outside.md"), "memory/../../outside.md"):
+            with pytest.raises(NotFoundError, match="no note or passage is called"):
+                memory.why("staging port", written)

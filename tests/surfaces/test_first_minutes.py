@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,11 @@ def hidden(root: Path, _home: Path) -> None:
     put(root / ".notewellignore", "*.md\n")
 
 
+def private(root: Path, _home: Path) -> None:
+    put(root / "inner/a.md")
+    put(root / ".gitignore", "*\n")
+
+
 def other_words(root: Path, _home: Path) -> None:
     put(root / "walks.md", "Sam likes walks.\n")
 
@@ -121,9 +127,10 @@ TOLD: dict[Shape, set[str]] = {
     started: {"no_notes"},
     templates: {"no_notes"},
     binary: {"unread_notes"},
-    hidden: {"no_notes"},
+    hidden: {"no_notes", "ignored_not_read"},
+    private: {"no_notes", "ignored_not_read"},
 }
-WITHOUT = (empty, transcripts, documents, templates, hidden)
+WITHOUT = (empty, transcripts, documents, templates, hidden, private)
 SHAPES = [*ANSWERED, *TOLD]
 
 
@@ -179,6 +186,16 @@ def test_the_command_line(
         told = re.search("note: |warn|not read|skipped", shown.err + shown.out)
         assert told or shape not in TOLD or (shape is beside and command in ("timeline", "index")), "it did its work"
     nothing_made(shape, root, own_environment, before)
+
+
+@pytest.mark.parametrize("shape", [hidden, private])
+def test_what_is_said_of_ignored_notes_helps(
+    shape: Shape, root: Path, own_environment: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    made(shape, root, own_environment, monkeypatch, capsys)
+    hint = next(n["hint"] for n in asked(capsys, QUESTION)["notices"] if n["code"] == "ignored_not_read")
+    subprocess.run(hint.removeprefix("run: "), shell=True, cwd=root, check=True)  # noqa: S602
+    assert "blue cupboard" in json.dumps(asked(capsys, QUESTION)["results"])
 
 
 @pytest.mark.parametrize("shape", SHAPES)

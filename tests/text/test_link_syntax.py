@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from notewell.text.link_syntax import candidates_for, edges_of, lineage, link_key, link_list, place_of, slug
 from notewell.text.markdown import parse
 from notewell.types import Edge, End
+from tests.growth import grows_as_its_length
 
 
 def said(text: str, path: str = "memory/a.md") -> list[tuple[str, str, str, str]]:
@@ -216,7 +217,7 @@ def test_a_wiki_link_is_found_wherever_it_stands(name: str, heading: str, around
     "text", ["[" * 40_000, "](" * 40_000, "`" * 40_001, "[[a" * 20_000, "](" + " " * 50_000, "[[a]]\n" * 20_000]
 )
 def test_a_hostile_note_costs_no_more_than_its_length(text: str) -> None:
-    edges_of("a.md", parse(text))
+    assert grows_as_its_length(lambda one: edges_of("a.md", parse(one)), text)
 
 
 @pytest.mark.parametrize(

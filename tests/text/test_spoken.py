@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 
 import pytest
 
 from notewell.text.spoken import of_agent, of_user
+from tests.growth import grows_as_its_length
 
 
 @pytest.mark.parametrize(
@@ -45,9 +46,9 @@ def test_the_words_of_the_assistant_stay(text: str, said: str) -> None:
 @pytest.mark.parametrize(
     "piece", ["<task>", "<read_file><", "[x] Result:<feedback>", "</task>", "<attempt_completion><command>"]
 )
-def test_no_text_takes_long(piece: str) -> None:
-    begun = time.perf_counter()
-    for text in (piece * 50_000, f"[x] Result:{piece * 50_000}", f"{piece * 50_000}</read_file></x"):
-        of_user(text)
-        of_agent(text)
-    assert time.perf_counter() - begun < 20
+@pytest.mark.parametrize(("before", "after"), [("", ""), ("[x] Result:", ""), ("", "</read_file></x")])
+@pytest.mark.parametrize("read", [of_user, of_agent])
+def test_no_text_takes_longer_than_its_length_warrants(
+    piece: str, before: str, after: str, read: Callable[[str], str]
+) -> None:
+    assert grows_as_its_length(lambda text: read(f"{before}{text}{after}"), piece * 50_000)

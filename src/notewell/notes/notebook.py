@@ -66,7 +66,12 @@ class Notebook:
         root = self.index.root
         here = Path(os.path.realpath(self.cwd or root))
         folder = here.relative_to(root).as_posix() if here.is_relative_to(root) else ""
-        return References(self.index.store.documents, root, folder=folder)
+        return References(self.index.store.documents, root, folder=folder, unread=self._unread)
+
+    def _unread(self, path: str) -> str:
+        """Why a file of the workspace is not read; empty if nothing is known against it."""
+        seen = (one.reason for one in self.index.unread if one.path == path and not one.partly)
+        return self.index.files.refuses(os.path.join(self.index.root, path)) or next(seen, "")
 
     @property
     def _links(self) -> link_walk.LinkResolver:

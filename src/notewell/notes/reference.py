@@ -34,12 +34,18 @@ class Target:
 
 
 class References:
-    """Finds what references mean in a workspace; `folder` in it is where paths may also start from."""
+    """Finds what references mean in a workspace; `folder` in it is where paths may also start from.
 
-    def __init__(self, documents: DocumentStore, root: Path, *, folder: str = "") -> None:
+    `unread` says why a file with a path is not read.
+    """
+
+    def __init__(
+        self, documents: DocumentStore, root: Path, *, folder: str = "", unread: Callable[[str], str] | None = None
+    ) -> None:
         self.documents = documents
         self.root = root
         self.folder = folder
+        self._unread = unread
 
     def find(self, written: str) -> Target:
         """What a reference means: a path, a whole id, a note's name, or the beginning of an id; else NotFoundError."""
@@ -90,6 +96,10 @@ class References:
                         return replace(target, path=path)
         return target
 
+    def _is_file(self, path: str) -> bool:
+        named = path.casefold().endswith(ENDINGS) and not os.path.isabs(path)
+        return named and os.path.isfile(os.path.join(self.root, path))
+
     def _is_indexed(self, path: str) -> bool:
         return path in self.documents.paths_named(link_key(path))
 
@@ -129,6 +139,10 @@ class References:
         if not reference.readings:
             what = f"is longer than {LONGEST:,} characters" if reference.text else "is empty"
             return NotFoundError(f"the reference {what}", hint=FORMS)
+        there = self.on_disk(reference, self._is_file)
+        if there and self._unread and (reason := self._unread(there.path)):
+            hint = "notewell sources lists what is read, and adds more"
+            return NotFoundError(f"{_short(there.path)} is not read: {reason}", hint=hint)
         name = reference.usual.name
         near = nearest(name, islice(self.documents.stored(), _MOST_COMPARED))
         hint = f"did you mean {' or '.join(near)}?" if near else FORMS

@@ -18,6 +18,7 @@ from notewell.errors import EmbedderError, StoreDamagedError, StoreError, UsageE
 from notewell.index.adapters import Freshness
 from notewell.index.embedding import answering_id
 from notewell.index.index import Index
+from notewell.index.watch import load_numpy
 from notewell.search import explain, profiles
 from notewell.search.meaning import near_lines, near_text
 from notewell.search.pipeline import Profile, Ranked, SearchContext, run
@@ -250,6 +251,8 @@ class Search:
         if not sync and any(n.code == "index_rebuilt" for n in index.store_notices):
             sync = not index.store.documents.stored()  # a damaged index must not mean an empty answer
         if asked.worded.text and "vector" in asked.profile.legs:
+            if index.chain.wanted:
+                load_numpy()
             index.chain.prepare(index.store)  # while the files are looked at
         fresh = index.ensure_fresh() if sync else Freshness()
         resolved = fresh.resolved or index.chain.resolve(index.store)

@@ -70,6 +70,12 @@ class FileSource:
         walk.everything()
         return bool(walk.documents)
 
+    def ignored(self, *, deadline: float) -> int:
+        """How many notes there would be without ignore files, as far as time allows."""
+        walk = TreeWalk(self, deadline, blind=True)
+        walk.everything()
+        return len(walk.documents)
+
     def beyond(self, *, deadline: float) -> tuple[int, Counter[str]]:
         """How many notes of the folder are not read, and how many documents of which kind, as far as time allows."""
         walk = TreeWalk(FileSource(self.root, folder="all", folder_limit=self.folder_limit), deadline)

@@ -41,16 +41,17 @@ class _RuleFile:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The ignore rules for a folder, from its own files and from those of the folders above."""
+    """The ignore rules for a folder, from its own files and from those of the folders above; none with `blind`."""
 
     opener: Opener
     files: tuple[_RuleFile, ...] = ()
+    blind: bool = False
 
     def below(self, folder: str, names: Iterable[str], odd: dict[Oddity, None] | None = None) -> Rules:
         """The rules with those of a folder, of which the names are known; oddities are added to `odd`."""
         found = self.files
         for name in (GIT_RULES, OWN_RULES):
-            if name not in names:
+            if self.blind or name not in names:
                 continue
             place = os.path.join(folder, name)
             left = MOST_COST - sum(file.cost for file in found)
@@ -64,7 +65,7 @@ class Rules:
                 noted = tuple(Oddity(place, line, reason) for line, reason in lines)
             if odd is not None:
                 odd |= dict.fromkeys(noted)
-        return Rules(self.opener, found)
+        return Rules(self.opener, found, self.blind)
 
     def only(self, name: str) -> Rules:
         """The rules that come from files of one name."""

@@ -20,7 +20,9 @@ _ABOUT = {
     "gemini-memory": "what Gemini CLI remembers about this project",
     "openclaw-memory": "OpenClaw's own files in its workspace",
     "documents": "documents, which are not notes",
+    "ignored": "notes that .gitignore or .notewellignore lists",
 }
+_READ_IGNORED = "echo '!*' >> .notewellignore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ def _notes(settings: Settings, files: NoteFiles, deadline: float) -> Iterator[So
         )
     elif own and others:
         yield SourceState("folder", _ABOUT["folder"], read=False, documents=others, command=_add("folder"))
+    if own and not found and (count := files.ignored(deadline=deadline)):
+        yield SourceState("ignored", _ABOUT["ignored"], read=False, documents=count, command=_READ_IGNORED)
     if settings.extra_paths:
         about = f"extra_paths: {', '.join(settings.extra_paths)}"
         yield SourceState("extra", about, read=True, documents=extra)

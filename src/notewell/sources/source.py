@@ -61,6 +61,9 @@ class NoteFiles(Source, Protocol):
     def any(self) -> bool:
         """Whether there is at least one note."""
 
+    def ignored(self, *, deadline: float) -> int:
+        """How many notes there would be without ignore files."""
+
     def beyond(self, *, deadline: float) -> tuple[int, Counter[str]]:
         """How many notes of the folder are not read, and how many documents of which kind."""
 

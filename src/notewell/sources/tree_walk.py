@@ -61,6 +61,7 @@ class TreeWalk:
         limit: str = "",
         first: bool = False,
         known: Known | None = None,
+        blind: bool = False,
     ) -> None:
         self.root, self.extra_paths, self.max_file_bytes = str(source.root), source.extra_paths, source.max_file_bytes
         self.deadline, self._limit, self._first = deadline, limit, first
@@ -76,6 +77,7 @@ class TreeWalk:
         self._folder_at = ""  # the last folder in `_name`, and its name if that is a plain one
         self._folder_name: str | None = None
         self._opener = source.opener
+        self._no_rules = Rules(self._opener, blind=blind)
         self.odd: dict[Oddity, None] = {}
 
     def scanned(self) -> Scanned:
@@ -94,7 +96,7 @@ class TreeWalk:
     def _whole(self, mode: str) -> None:
         """Adds the notes of the folder itself, and the rules for agents in it."""
         self.folder = self._source.rules(mode)
-        self._tree(self.root, "memory", Rules(self._opener), self.folder.accepts)
+        self._tree(self.root, "memory", self._no_rules, self.folder.accepts)
         for name in HIDDEN:
             place = os.path.join(self.root, name)
             if os.path.lexists(place):
@@ -107,7 +109,7 @@ class TreeWalk:
     def workspace(self) -> None:
         """Adds the workspace's own notes."""
         entries = self._list(self.root)
-        rules = Rules(self._opener).below(self.root, {e.name for e in entries}, self.odd)
+        rules = self._no_rules.below(self.root, {e.name for e in entries}, self.odd)
         own = rules.only(OWN_RULES)
         for entry in entries:
             name = entry.name.casefold()
@@ -174,7 +176,7 @@ class TreeWalk:
 
     def _rules_above(self, start: str) -> tuple[Rules, bool]:
         """The rules from the folders above a location, and whether they ignore it or a folder on the way."""
-        rules, refused = Rules(self._opener), False
+        rules, refused = self._no_rules, False
         for folder, inner in pairwise([*self._folders_above(start), start]):
             rules = rules.below(folder, {e.name for e in self._list(folder)}, self.odd)
             refused = refused or rules.ignore(inner, folder=True)
@@ -281,8 +283,9 @@ class TreeWalk:
                 start = self._start(pattern)
                 named = start == location
                 return self._refuses_link(location) or ("" if named else self._refuses_folder(location, start))
-        if self._source.mode != "never" and self._inside(location) and self._in_folder(location):
-            return self._refuses_folder(location, self.root)
+        if self._source.mode != "never" and self._inside(location):
+            taken = self._in_folder(location)
+            return self._refuses_folder(location, self.root) if taken else "by its name or folder it is not a note"
         return "outside the notes of the workspace (memory/**/*.md, MEMORY.md, USER.md and extra_paths)"
 
     def _start(self, pattern: str) -> str:

@@ -10,10 +10,20 @@ FOLDER = ".notewell"
 MARKERS = (FOLDER, "memory")
 
 
-def find_workspace(start: Path, env: Mapping[str, str]) -> Path:
-    """`NOTEWELL_WORKSPACE`, else the nearest folder upwards that looks like a workspace, else `start`."""
+def find_workspace(start: Path | None, env: Mapping[str, str]) -> Path:
+    """`NOTEWELL_WORKSPACE`, else the nearest folder upwards that looks like a workspace, else `start`.
+
+    Without `start` it begins in the current folder; WorkspaceError if that was deleted.
+    """
     if named := env.get("NOTEWELL_WORKSPACE"):
         return Path(named)
+    try:
+        start = start or Path.cwd()
+    except FileNotFoundError:
+        from notewell.errors import WorkspaceError  # noqa: PLC0415 - hardly ever
+
+        hint = "change into another one, or name the folder of your notes with -w"
+        raise WorkspaceError("the current folder does not exist any more", hint=hint) from None
     return next((folder for folder in (start, *start.parents) if is_marked(folder)), start)
 
 

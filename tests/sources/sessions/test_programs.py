@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import json
 import os
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import apsw
 import pytest
 
 from notewell.memory import Memory
@@ -120,3 +124,72 @@ def test_a_conversation_outlives_its_program(
     if os.name != "nt":
         modes = [path.stat().st_mode & 0o777 for path in (kept, kept.parent, kept.parent.parent)]
         assert modes == [0o600, 0o700, 0o700]
+
+
+ODD: tuple[Any, ...] = (
+    None,
+    5,
+    -1,
+    1e308,
+    float("inf"),
+    True,
+    "",
+    "x",
+    "\0",
+    [],
+    {},
+    [None],
+    {"a": None},
+    -(10**18),
+    2**62,
+    "[",
+    "2026-99-99",
+)
+
+
+def spoilt(value: Any, chance: Random) -> Any:
+    """A JSON value with an odd value in some places, as another version of a program may write it."""
+    if chance.random() < 0.1:
+        return chance.choice(ODD)
+    if isinstance(value, dict):
+        return {key: spoilt(one, chance) for key, one in value.items()}
+    return [spoilt(one, chance) for one in value] if isinstance(value, list) else value
+
+
+def spoil(place: Path, chance: Random) -> None:
+    """Puts odd values into a file of a program."""
+    if place.suffix in (".json", ".jsonl"):
+        text = place.read_text(encoding="utf-8")
+        parts = [text] if place.suffix == ".json" else [line for line in text.split("\n") if line]
+        place.write_text("\n".join(json.dumps(spoilt(json.loads(one), chance)) for one in parts), encoding="utf-8")
+        return
+    with apsw.Connection(str(place)) as db:
+        for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            names = [row[1] for row in db.execute(f'PRAGMA table_info("{table}")')]
+            with contextlib.suppress(apsw.Error):  # what a program itself could not write
+                for row, *cells in db.execute(f'SELECT rowid, * FROM "{table}"').fetchall():
+                    for name, cell in zip(names, cells, strict=True):
+                        odd = spoilt(cell, chance)
+                        if isinstance(cell, str) and cell[:1] in ("[", "{"):
+                            odd = json.dumps(spoilt(json.loads(cell), chance))
+                        odd = b"\xff" if isinstance(odd, list | dict) else odd
+                        db.execute(f'UPDATE "{table}" SET "{name}" = ? WHERE rowid = ?', (odd, row))
+    db.close()
+
+
+@every
+@pytest.mark.parametrize("seed", range(12))
+def test_odd_values_cost_no_more_than_the_conversation_they_are_in(
+    layout: Layout, seed: int, home: Path, root: Path
+) -> None:
+    layout.make(home, root)
+    for place in (p for p in home.rglob("*") if p.suffix in (".json", ".jsonl", ".db", ".sqlite", ".vscdb")):
+        spoil(place, Random(seed))
+    found(root)
+    source = SessionSource(root)
+    for document in source.scan().documents:
+        with contextlib.suppress(OSError):
+            part = source.read_from(document, None)
+            assert all(isinstance(t.text, str) for t in source.read_from(document, part.mark).turns)
+            source.lines(document, 1, None)
+            source.raw(document)

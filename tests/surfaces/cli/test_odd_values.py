@@ -151,3 +151,21 @@ def test_the_index_of_a_settings_file_gets_its_folder(tmp_path: Path, monkeypatc
     monkeypatch.setenv("NOTEWELL_INDEX_PATH", str(tmp_path / "new/dir/x.sqlite"))
     assert run(["search", "jaguar"]) == 0
     assert (tmp_path / "new/dir/x.sqlite").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a current folder cannot be deleted there")
+def test_a_current_folder_that_was_deleted_is_said_with_what_to_do(
+    workspace: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for command in (["search", "jaguar"], ["sources"], ["doctor"], ["remember", "x"]):
+        assert run([*command, "--json"]) == 2
+        told = json.loads(capsys.readouterr().out)["error"]
+        assert told["code"] == "workspace"
+        assert "-w" in told["hint"]
+    assert run(["search", "jaguar", "-w", str(workspace)]) == 0
+    monkeypatch.setenv("NOTEWELL_WORKSPACE", str(workspace))
+    assert run(["search", "jaguar"]) == 0

@@ -57,7 +57,7 @@ class Client:
     def close(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.close()
-        assert self.process.wait(timeout=60) == 0
+        assert self.process.wait(timeout=30) == 0
 
 
 class Heard:
@@ -212,6 +212,16 @@ def test_what_makes_no_sense_gets_an_error_as_ever(desk: Desk) -> None:
     client.process.stdin.flush()
     assert client.hear(7)["error"]["code"] == -32700
     assert client.hear(8)["error"]["code"] == -32601
+    client.close()
+
+
+@pytest.mark.parametrize("key", [1.5, True, {"a": 1}, None])
+def test_an_id_that_cannot_be_answered_keeps_nobody_waiting(desk: Desk, key: object) -> None:
+    desk.start()
+    client = Client(desk).greet()
+    client.send(id=key, method="tools/list")
+    assert client.process.stdout is not None
+    assert json.loads(client.process.stdout.readline())["id"] is None
     client.close()
 
 

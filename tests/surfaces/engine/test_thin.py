@@ -139,6 +139,6 @@ def test_a_command_beside_an_engine_loads_almost_nothing(desk: Desk) -> None:
 
 def test_a_hook_whose_stdin_is_not_json_is_left_to_the_hook(desk: Desk) -> None:
     desk.start()
-    for sent in (b"", b"[]", b"\xff", b"{"):
+    for sent in (b"", b"[]", b"\xff", b"{", b"[" * 100_000):
         assert desk.run("hook", "prompt", sent=sent).stdout == b""
     assert os.path.exists(desk.place.address)

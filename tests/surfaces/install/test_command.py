@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -116,8 +117,7 @@ def test_a_home_without_files_is_empty_again_afterwards(home: Path, name: str) -
     assert not [p for p in files if p.name.endswith(BACKUP)]
     assert any(os.path.abspath("notes") in p.read_text(encoding="utf-8") for p in files)
     assert run(["install", name, "--uninstall", "--yes"]) == 0
-    assert not [p for p in home.rglob("*") if p.is_file()]
-    assert not [p for p in home.rglob("*") if p.name in ("skills", "plugins", "notewell")]
+    assert not list(home.rglob("*")), "a folder that is left looks like an agent to the next install"
 
 
 @pytest.mark.parametrize("name", HOOKS)
@@ -240,8 +240,24 @@ def test_a_no_leaves_all_files_of_an_agent_as_they_were(home: Path) -> None:
 def test_json_without_yes_writes_nothing(home: Path, capsys: Capture) -> None:
     file = place(home, AGENTS["cursor"], "{}\n")
     assert run(["install", "cursor", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["changes"][0]["verdict"] == "not written"
+    told = json.loads(capsys.readouterr().out)
+    assert told["changes"][0]["verdict"] == "not written"
+    assert any("--yes" in note for note in told["notes"])
     assert file.read_text(encoding="utf-8") == "{}\n"
+
+
+def test_where_nobody_answers_it_says_what_to_add(home: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert run(["install", "cursor"]) == 2
+    assert "--yes" in capsys.readouterr().err
+    assert everything(home) == {}
+
+
+def test_a_workspace_that_is_not_there_yet_is_said(home: Path, capsys: Capture) -> None:
+    assert run(["install", "cursor", "--print", "-w", str(home / "none")]) == 0
+    assert "not a folder yet" in capsys.readouterr().err
+    assert run(["install", "cursor", "--print", "-w", str(home)]) == 0
+    assert "not a folder yet" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("broken", ["{", '{"mcpServers": []}', "\x00", "[]", '{"mcpServers": 5}'])

@@ -28,7 +28,7 @@ def deleted_after_days(where: Where) -> int | None:
     home = _home(where)
     if not os.path.isdir(os.path.join(home, "projects", where.slug)):
         return None
-    with contextlib.suppress(OSError, ValueError, AttributeError):
+    with contextlib.suppress(OSError, ValueError, AttributeError, RecursionError):
         said = json.loads(ANYWHERE.read(os.path.join(home, "settings.json"), most=MOST_SETTINGS_BYTES))
         days = said.get("cleanupPeriodDays")
         if isinstance(days, int) and not isinstance(days, bool) and days >= 0:

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from notewell.opener import ANYWHERE, MOST_SETTINGS_BYTES
 from notewell.sources.sessions.foreign_db import ForeignDb
-from notewell.sources.sessions.keeper import Record, Table, Talk, Where
+from notewell.sources.sessions.keeper import Record, Table, Talk, Where, as_number, as_object, as_text
 
 _LAYOUT = {"cursorDiskKV": ("key", "value"), "ItemTable": ("key", "value")}
 _HEADERS = {"composerHeaders": ("composerId", "value")}
@@ -35,19 +35,16 @@ def _homes(where: Where) -> Iterator[str]:
 def _talks(db: ForeignDb, _where: Where) -> Iterator[Talk]:
     folders = _folders(os.path.dirname(os.path.dirname(db.file)))
     for head in _heads(db, folders):
-        id_ = head.get("composerId")
-        if isinstance(id_, str) and id_:
-            changed = head.get("lastUpdatedAt") or head.get("createdAt") or 0
-            title = head.get("name")
-            helper = bool(head.get("subagentInfo"))
-            yield Talk(id_, _folder(head, folders), int(changed), title if isinstance(title, str) else "", helper)
+        changed = as_number(head.get("lastUpdatedAt")) or as_number(head.get("createdAt"))
+        helper = bool(head.get("subagentInfo"))
+        yield Talk(as_text(head.get("composerId")), _folder(head, folders), changed, as_text(head.get("name")), helper)
 
 
 def _heads(db: ForeignDb, folders: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """What is known of each conversation: in a table since 3.0, in one value before, else with those of each folder."""
     if not db.lacks(_HEADERS):
         rows = [
-            _parsed(value) | {"composerId": id_}
+            as_object(value) | {"composerId": id_}
             for id_, value in db.rows("SELECT composerId, value FROM composerHeaders")
         ]
         if rows:
@@ -107,7 +104,7 @@ def _records(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]
 
 def _said(bubble: Mapping[str, Any]) -> Record:
     thought = bubble.get("capabilityType") == _THOUGHT or bubble.get("isThought")
-    role = {_USER: "user", _ASSISTANT: "assistant"}.get(bubble.get("type", 0), "")
+    role = {_USER: "user", _ASSISTANT: "assistant"}.get(as_number(bubble.get("type")), "")
     timing = bubble.get("timingInfo")
     at = bubble.get("createdAt") or (timing.get("clientStartTime") if isinstance(timing, dict) else None)
     return {"role": "" if thought else role, "content": bubble.get("text"), "timestamp": at}
@@ -115,15 +112,7 @@ def _said(bubble: Mapping[str, Any]) -> Record:
 
 def _value(db: ForeignDb, table: str, key: str) -> dict[str, Any]:
     row = next(db.rows(f"SELECT value FROM {table} WHERE key = ?", (key,)), None)
-    return _parsed(row[0]) if row else {}
-
-
-def _parsed(value: Any) -> dict[str, Any]:
-    try:
-        found = json.loads(value)
-    except (TypeError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return as_object(row[0]) if row else {}
 
 
 CURSOR = Table("Cursor", "0.40 to 3.1", files=_databases, talks=_talks, records=_records, layouts=(_LAYOUT,))

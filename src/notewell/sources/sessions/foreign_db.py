@@ -83,7 +83,7 @@ class ForeignDb:
 
         try:
             yield from self._connection.execute(sql, tuple(values))
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:  # a text that is not UTF-8 is damage too
             reason = WRITTEN if self.is_old() else str(error)
             raise OSError(reason) from error
 

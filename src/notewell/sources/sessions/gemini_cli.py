@@ -31,7 +31,7 @@ def _folders(where: Where, home: str) -> Iterator[str]:
     except (OSError, ValueError, AttributeError, RecursionError):
         return
     short = listed.get(where.root) if isinstance(listed, dict) else None
-    if isinstance(short, str) and short:
+    if isinstance(short, str) and short and "\0" not in short:
         yield glob.escape(short)
 
 

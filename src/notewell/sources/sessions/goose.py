@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import glob
-import json
 import os
 from collections.abc import Iterator
-from typing import Any
 
 from notewell.sources.sessions.foreign_db import ForeignDb
-from notewell.sources.sessions.keeper import Record, Table, Talk, Where
+from notewell.sources.sessions.keeper import Record, Table, Talk, Where, as_json, as_number, as_text
 
 _LAYOUT = {
     "sessions": ("id", "description", "working_dir", "updated_at"),
@@ -32,13 +30,14 @@ def _talks(db: ForeignDb, _where: Where) -> Iterator[Talk]:
     name = "description" if db.lacks({"sessions": ("name",)}) else "coalesce(nullif(name, ''), description)"
     kind = "'user'" if db.lacks({"sessions": ("session_type",)}) else "session_type"
     sql = (
-        f"SELECT s.id, s.working_dir, {name}, {kind}, strftime('%s', s.updated_at), max(m.created_timestamp),"
-        " count(m.id) FROM sessions s LEFT JOIN messages m ON m.session_id = s.id GROUP BY s.id"
+        f"SELECT s.id, s.working_dir, {name}, {kind}, CAST(strftime('%s', s.updated_at) AS INTEGER),"
+        " max(m.created_timestamp), count(m.id)"
+        " FROM sessions s LEFT JOIN messages m ON m.session_id = s.id GROUP BY s.id"
     )
     for id_, folder, title, of, changed, last, count in db.rows(sql):
-        last_s = (last or 0) / (1000 if (last or 0) > _IN_MS else 1)
-        changed_ms = int(max(int(changed or 0), last_s) * 1000)
-        yield Talk(id_, folder or "", changed_ms, title or "", of not in _OF_PEOPLE, count)
+        last_ms = as_number(last) * (1 if as_number(last) > _IN_MS else 1000)
+        changed_ms = max(as_number(changed) * 1000, last_ms)
+        yield Talk(id_, as_text(folder), changed_ms, as_text(title), of not in _OF_PEOPLE, count)
 
 
 def _records(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]:
@@ -48,16 +47,9 @@ def _records(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]
         " ORDER BY id LIMIT -1 OFFSET ?"
     )
     for number, (role, content, at, said) in enumerate(db.rows(sql, (id_, line - 1)), line):
-        seen = _json(said)
+        seen = as_json(said)
         hidden = isinstance(seen, dict) and seen.get("userVisible") is False
-        yield number, {"role": "" if hidden else role, "content": _json(content), "timestamp": at}
-
-
-def _json(text: Any) -> Any:
-    try:
-        return json.loads(text)
-    except (TypeError, ValueError, RecursionError):
-        return None
+        yield number, {"role": "" if hidden else role, "content": as_json(content), "timestamp": at}
 
 
 GOOSE = Table("Goose", "1.10 and later", files=_databases, talks=_talks, records=_records, layouts=(_LAYOUT,))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import glob
-import json
 import os
 from collections.abc import Iterator
 from typing import Any
 
 from notewell.sources.sessions.foreign_db import ForeignDb
-from notewell.sources.sessions.keeper import Record, Table, Talk, Where
+from notewell.sources.sessions.keeper import Record, Table, Talk, Where, as_json, as_number, as_text
 
 _LAYOUT = {
     "sessions": ("id", "source", "cwd", "title", "started_at"),
@@ -31,7 +30,12 @@ def _talks(db: ForeignDb, _where: Where) -> Iterator[Talk]:
         " FROM sessions s LEFT JOIN messages m ON m.session_id = s.id GROUP BY s.id"
     )
     for id_, folder, title, source, started, last, count in db.rows(sql):
-        yield Talk(id_, folder or "", int((last or started) * 1000), title or "", source in _HELPERS, count)
+        changed_ms = _ms(last) or _ms(started)
+        yield Talk(id_, as_text(folder), changed_ms, as_text(title), source in _HELPERS, count)
+
+
+def _ms(seconds: Any) -> int:
+    return as_number(seconds * 1000) if as_number(seconds) else 0
 
 
 def _records(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]:
@@ -43,12 +47,7 @@ def _records(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]
 
 
 def _content(text: Any) -> Any:
-    if not isinstance(text, str) or not text.startswith(_JSON):
-        return text
-    try:
-        return json.loads(text[len(_JSON) :])
-    except (ValueError, RecursionError):
-        return ""
+    return as_json(text[len(_JSON) :]) if isinstance(text, str) and text.startswith(_JSON) else text
 
 
 HERMES = Table("Hermes", "0.15 to 0.19", files=_databases, talks=_talks, records=_records, layouts=(_LAYOUT,))

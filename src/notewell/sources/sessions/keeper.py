@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,12 +14,40 @@ from notewell.opener import is_in
 from notewell.sources.sessions.foreign_db import ForeignDb
 
 Record = Mapping[str, Any]
+_TOO_LARGE = 1 << 62  # for a store
 
 
 @functools.lru_cache(maxsize=4096)
 def real(folder: str) -> str:
     """The folder itself, where links are on the way; thousands of conversations share a few folders."""
-    return os.path.realpath(folder)
+    try:
+        return os.path.realpath(folder)
+    except ValueError:  # no folder has such a name
+        return ""
+
+
+def as_number(value: Any) -> int:
+    """A number as some program wrote it; 0 for anything else, which any column and any JSON may hold."""
+    return int(value) if isinstance(value, int | float) and abs(value) < _TOO_LARGE else 0
+
+
+def as_json(value: Any) -> Any:
+    """What some program wrote as JSON; None for what is none."""
+    try:
+        return json.loads(value)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """An object that some program wrote as JSON; empty for anything else."""
+    found = as_json(value)
+    return found if isinstance(found, dict) else {}
+
+
+def as_text(value: Any) -> str:
+    """A text as some program wrote it; empty for anything else."""
+    return value if isinstance(value, str) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import glob
-import json
 import os
 from collections.abc import Iterator
-from typing import Any
 
 from notewell.opener import is_in
 from notewell.sources.sessions.foreign_db import ForeignDb, unpacked, unpacker
-from notewell.sources.sessions.keeper import Files, Record, Table, Talk, Where, real
+from notewell.sources.sessions.keeper import Files, Record, Table, Talk, Where, as_number, as_object, as_text, real
 
 _EVENTS = {"transcript_events": ("session_id", "seq", "event_json", "created_at")}
 
@@ -47,8 +45,8 @@ def _talks(db: ForeignDb, _where: Where) -> Iterator[Talk]:
         if found is None:
             continue
         lacking = packed and _is_packed(db, id_)
-        subagent = ":subagent:" in (key or "")
-        yield Talk(id_, None, max(changed or 0, found[1]), title or "", subagent, found[0] + 1, lacking=lacking)
+        changed_ms, count = max(as_number(changed), as_number(found[1])), as_number(found[0]) + 1
+        yield Talk(id_, None, changed_ms, as_text(title), ":subagent:" in as_text(key), count, lacking=lacking)
 
 
 def _is_packed(db: ForeignDb, id_: str) -> bool:
@@ -60,10 +58,10 @@ def _records(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]
     packed = "NULL" if db.lacks({"transcript_events": ("event_zstd",)}) else "event_zstd"
     sql = f"SELECT seq, event_json, {packed} FROM transcript_events WHERE session_id = ? AND seq >= ? ORDER BY seq"
     readable = unpacker() is not None
-    for seq, text, data in db.rows(sql, (id_, line - 1)):
-        if text is None and not (data is not None and readable):
+    for seq, event, data in db.rows(sql, (id_, line - 1)):
+        if event is None and not (data is not None and readable):
             continue
-        yield seq + 1, _event(text, data)
+        yield as_number(seq) + 1, _event(event, data)
 
 
 def _deleted(db: ForeignDb) -> Iterator[str]:
@@ -72,12 +70,11 @@ def _deleted(db: ForeignDb) -> Iterator[str]:
         yield from (id_ for (id_,) in db.rows(sql))
 
 
-def _event(text: str | None, data: bytes | None) -> Record:
+def _event(event: str | None, data: bytes | None) -> Record:
     try:
-        found: Any = json.loads(text if text is not None else unpacked(data or b""))
-    except (ValueError, RecursionError):
+        return as_object(event if event is not None else unpacked(data or b""))
+    except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 OPENCLAW = Files("OpenClaw", "before 2026.8", homes=lambda where: [_home(where)], globs=_globs, accepts=_accepts)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import glob
-import json
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from notewell.sources.sessions.foreign_db import ForeignDb
-from notewell.sources.sessions.keeper import Record, Table, Talk, Where
+from notewell.sources.sessions.keeper import Record, Table, Talk, Where, as_number, as_object, as_text
 
 _SESSION = ("id", "parent_id", "directory", "title", "time_updated")
 _ONE = {"session": _SESSION, "message": ("id", "session_id", "time_created", "data"), "part": ("message_id", "data")}
@@ -34,12 +33,12 @@ def _talks(db: ForeignDb, _where: Where) -> Iterator[Talk]:
         f" (SELECT count(*) FROM {messages} m WHERE m.session_id = s.id) FROM {sessions} s"
     )
     for id_, folder, changed, title, parent, count in db.rows(sql):
-        yield Talk(id_, folder or "", changed, _given(title), parent is not None, count)
+        yield Talk(id_, as_text(folder), as_number(changed), _given(as_text(title)), parent is not None, count)
 
 
-def _given(title: Any) -> str:
+def _given(title: str) -> str:
     """A title; the one that every new conversation has says nothing."""
-    return title if isinstance(title, str) and not title.startswith(("New session - ", "Child session - ")) else ""
+    return "" if title.startswith(("New session - ", "Child session - ")) else title
 
 
 def _records(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]:
@@ -49,7 +48,7 @@ def _records(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]
 def _two(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]:
     sql = "SELECT type, time_created, data FROM session_message WHERE session_id = ? ORDER BY seq LIMIT -1 OFFSET ?"
     for number, (kind, at, data) in enumerate(db.rows(sql, (id_, line - 1)), line):
-        said = _parsed(data)
+        said = as_object(data)
         content = said.get("content", said.get("text", said.get("summary")))
         yield number, {"role": _SAID.get(kind, ""), "content": content, "timestamp": at}
 
@@ -59,7 +58,7 @@ def _one(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]:
     sql = "SELECT id, time_created, data FROM message WHERE session_id = ? ORDER BY time_created, id LIMIT -1 OFFSET ?"
     rows = [*db.rows(sql, (id_, line - 1))]
     for number, (message, at, data) in enumerate(rows, line):
-        about = _parsed(data)
+        about = as_object(data)
         time = about.get("time")
         if (
             about.get("role") == "assistant"
@@ -68,20 +67,12 @@ def _one(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]:
             and not time.get("completed")
         ):
             return  # it is still being said
-        content = [part for (text,) in db.rows(parts, (message,)) if _is_said(part := _parsed(text))]
+        content = [part for (text,) in db.rows(parts, (message,)) if _is_said(part := as_object(text))]
         yield number, {"role": about.get("role"), "content": content, "timestamp": at}
 
 
 def _is_said(part: Mapping[str, Any]) -> bool:
     return part.get("type") == "text" and not part.get("synthetic") and not part.get("ignored")
-
-
-def _parsed(text: Any) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (TypeError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 OPENCODE = Table("opencode", "1.2 to 2.0", files=_databases, talks=_talks, records=_records, layouts=(_TWO, _ONE))

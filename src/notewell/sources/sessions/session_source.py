@@ -194,7 +194,10 @@ class SessionSource:
             return self.kept.text(document)
         if found := self._table(document):
             table, file, id_ = found
-            records = [json.dumps(record, ensure_ascii=False) for _, record in table.records(self._db(file), id_, 1)]
+            records = [
+                json.dumps(record, ensure_ascii=False, default=repr)
+                for _, record in table.records(self._db(file), id_, 1)
+            ]
             return "\n".join((*records, ""))
         return self._bytes(document).decode("utf-8", "replace")
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 
 from notewell.sources.sessions.foreign_db import ForeignDb
-from notewell.sources.sessions.keeper import Record, Table, Talk, Where
+from notewell.sources.sessions.keeper import Record, Table, Talk, Where, as_text
 from notewell.sources.source import ReadMark, TranscriptPart
 from notewell.text.transcript import TranscriptReader
 
@@ -19,7 +19,7 @@ def own_talks(table: Table, file: str, where: Where) -> list[Talk]:
     with ForeignDb(file) as db:
         if unknown := table.unknown(db):
             raise OSError(unknown)
-        found = [talk for talk in table.talks(db, where) if not talk.subagent]
+        found = [talk for talk in table.talks(db, where) if as_text(talk.id) and not talk.subagent]
         db.check()
     return [talk for talk in found if talk.folder is None or table.accepts(where, talk.folder)]
 
@@ -29,7 +29,7 @@ def deleted_talks(table: Table, file: str) -> list[str]:
     if table.deleted is None:
         return []
     with ForeignDb(file) as db:
-        return [*table.deleted(db)]
+        return [id_ for id_ in table.deleted(db) if as_text(id_)]
 
 
 def read_talk(db: ForeignDb, table: Table, talk: Talk, where: Where, mark: ReadMark | None) -> TranscriptPart:
@@ -58,5 +58,5 @@ def _after(db: ForeignDb, table: Table, talk: Talk, mark: ReadMark) -> Sequence[
 
 def _mark(at: tuple[int, Record], head: str) -> ReadMark:
     line, record = at
-    digest = hashlib.blake2b(json.dumps(record, sort_keys=True).encode(), digest_size=8).hexdigest()
+    digest = hashlib.blake2b(json.dumps(record, sort_keys=True, default=repr).encode(), digest_size=8).hexdigest()
     return ReadMark(line, line, head, digest)

@@ -112,7 +112,7 @@ def workspace_of(
         flags[key.strip()] = value.strip()
     flags |= index_flags(index_path) if index_path is not None else {}
     flags |= {"embed.model": model} if model else {}
-    return Workspace(Path(workspace) if workspace else find_workspace(Path.cwd(), os.environ), flags)
+    return Workspace(Path(workspace) if workspace else find_workspace(None, os.environ), flags)
 
 
 def with_workspace(command: Command, *, opens: bool = False, before: Command | None = None) -> Command:

@@ -40,8 +40,10 @@ class Pending:
     def asked(self, line: bytes) -> dict[str, Any]:
         """Counts a line of the client and returns its message."""
         message = _message(line)
-        if "method" in message and "id" in message:
-            self.lines[repr(message["id"])] = line
+        key = message.get("id")
+        # An id of another type is answered with null, which says nothing about who is answered.
+        if "method" in message and isinstance(key, int | str) and not isinstance(key, bool):
+            self.lines[repr(key)] = line
         elif message.get("method") == "notifications/cancelled":
             params = message.get("params")
             self.lines.pop(repr(params.get("requestId") if isinstance(params, dict) else None), None)

@@ -177,7 +177,7 @@ def _hook(arguments: Sequence[str], env: Mapping[str, str]) -> Asked | None:
         root = noted_workspace(given["workspace"], folder, env)
         place = place_of(os.path.realpath(root), (), env) if root else None
         text = sent.decode("utf-8")
-    except (ValueError, AttributeError, OSError):
+    except (ValueError, AttributeError, OSError, RecursionError):
         place, root, text = None, None, ""
     if place is None or root is None:
         return Asked("", Place("", ""), "", sent=sent)  # nobody to ask, but stdin is read

@@ -143,8 +143,8 @@ def _kept(file: Path) -> Path:
 
 
 def _prune(folder: Path) -> None:
-    """Removes the folder of a skill or plugin, and the one around it, if nothing is left in them."""
-    for one in (folder, folder.parent):
-        if one.name not in ("notewell", "skills", "plugins") or not one.is_dir() or any(one.iterdir()):
-            return
-        one.rmdir()
+    """Removes the folders of a file that is gone if nothing is left in them; outside the user's home only our own."""
+    home, ours = Path(os.path.realpath(os.path.expanduser("~"))), ("notewell", "skills", "plugins")
+    while (home in folder.parents or folder.name in ours) and folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent

@@ -19,6 +19,8 @@ from notewell.surfaces.install.changes import Change, planned, read, write
 from notewell.surfaces.install.entries import AGENTS, Agent, program
 
 _NAMES = ", ".join(AGENTS)
+_NOT_WRITTEN = "not written"
+_UNASKED = "add --yes to write without a question"
 
 
 @click.command(epilog=f"Agents: {_NAMES}")
@@ -71,7 +73,7 @@ def install(
         edits = one.edits(program(env), folder, env, hooks=uninstall or not no_hooks)
         changes += [planned(one.name, one.title, edit, undo=uninstall) for edit in edits]
         if not uninstall:
-            notes += [f"{one.title} gets this workspace: {folder or one.finds}", *filter(None, [one.note])]
+            notes += _notes(one, folder)
     _carry_out(changes, notes, ask=not yes, only_print=only_print, as_json=as_json)
 
 
@@ -85,6 +87,13 @@ def _chosen(names: Sequence[str], env: Mapping[str, str], *, needed: bool) -> li
     if needed and not found:
         raise UsageError("no agent was found on this machine", hint=f"name one: {_NAMES}")
     return found
+
+
+def _notes(one: Agent, folder: str) -> list[str]:
+    """What a person should know about an agent that is set up."""
+    absent = bool(folder) and not os.path.isdir(folder)
+    missing = f"{folder} is not a folder yet: make it before you start {one.title}" if absent else ""
+    return [f"{one.title} gets this workspace: {folder or one.finds}", *filter(None, [one.note, missing])]
 
 
 def _asked(one: Agent, *, asks: bool) -> str:
@@ -103,7 +112,7 @@ def _carry_out(changes: Sequence[Change], notes: Sequence[str], *, ask: bool, on
             click.echo(one.diff, err=as_json or not only_print, nl=False)
         wanted = [one for one in several if one.changes]
         asked = ask and bool(wanted)
-        agreed = not only_print and (not asked or (not as_json and click.confirm(_question(wanted), err=True)))
+        agreed = not only_print and (not asked or (not as_json and _confirmed(_question(wanted))))
         for one in several:
             verdict = _verdict(one, agreed=agreed)
             if agreed:
@@ -111,16 +120,29 @@ def _carry_out(changes: Sequence[Change], notes: Sequence[str], *, ask: bool, on
             done.append({"name": name, "file": str(one.file), "verdict": verdict})
             if not as_json:
                 click.echo(f"{name}: {one.file} {verdict}", err=only_print)
+    if as_json and any(one["verdict"] == _NOT_WRITTEN for one in done) and not only_print:
+        notes = [*notes, f"nothing was written: {_UNASKED}"]
     for note in notes:
         click.echo(f"note: {note}", err=True)
     if as_json:
         emit({"changes": done, "notes": list(notes)})
 
 
+def _confirmed(question: str) -> bool:
+    """The answer of a person; an error where there is nobody to ask."""
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        click.echo(err=True)
+        raise UsageError("nobody answers here, so nothing was written", hint=_UNASKED) from None
+
+
 def _verdict(one: Change, *, agreed: bool) -> str:
     if not one.changes:
         return "as it was"
-    return ("removed" if one.after is None else "written") if agreed else "not written"
+    return ("removed" if one.after is None else "written") if agreed else _NOT_WRITTEN
 
 
 def _question(changes: Sequence[Change]) -> str:
