@@ -20,6 +20,7 @@ from notewell.index.embedding import PATIENCE_S, Embedding
 from notewell.index.filling import SyncOptions
 from notewell.index.status import Status, status_of
 from notewell.index.survey import Survey
+from notewell.index.turns import Turns
 from notewell.index.walk import Walk
 from notewell.index.watch import ChangeFeed, ChangeProbe, Places, Watch, load_numpy
 from notewell.notes.tombstones import tombstones_of
@@ -33,7 +34,6 @@ _CONSOLIDATE_S = 0.2
 _SHARED_S = 0.25
 _SLICE_S = 1.0
 _SURE_S, _SWEEP_S = 90.0, 55.0  # how old a proof may be that nothing has changed: for a search, and for a watch
-_QUIET_S, _YIELD_S = 0.3, 2.0
 
 
 class Index:
@@ -84,9 +84,8 @@ class Index:
         self._refreshing = threading.RLock()
         self._refreshed = (-1.0, False, Freshness())  # when it began, whether with vectors, and the result
         self._patience_s = PATIENCE_S  # how long a search waits for a sync of this very process, the first at first
-        self._syncing = self._searches = 0
-        self._counting = threading.Lock()
-        self._searched_at = -_QUIET_S
+        self._syncing = 0
+        self.turns = Turns()
 
     def _use(self, store: Store) -> None:
         own = self.settings
@@ -228,7 +227,7 @@ class Index:
 
     def _reported(self, report: SyncReport, begun: float, *, models: bool = True) -> SyncReport:
         notices = (*self.store_notices, *report.notices, *(self.chain.notices(self.store) if models else ()))
-        if not self.store.keywords.term_counts(()).chunks:
+        if self.is_empty:
             notices = (*notices, *self.lacking())
         return replace(report, notices=notices, took_ms=(time.perf_counter() - begun) * 1000)
 
@@ -286,25 +285,13 @@ class Index:
 
             consolidate(self.store, self.root, model=pinned(self.store), deadline=deadline, progress=progress)
 
-    @contextmanager
-    def searching(self) -> Iterator[None]:
-        """Counts a search while it runs, so that work in the background lets it go first."""
-        with self._counting:
-            self._searches += 1
-            self._searched_at = time.monotonic()
-        try:
-            yield
-        finally:
-            with self._counting:
-                self._searches -= 1
-
     def ensure_fresh(self, *, embed: bool = True) -> Freshness:
         """A quick sync before a search; threads that search at once share the first that begins after they asked."""
         # While several search, a look that is a moment old is enough: one at thousands of files takes turns with all.
         asked = time.monotonic()
         with self._refreshing:
             begun, embedded, fresh = self._refreshed
-            if begun < asked - (_SHARED_S if self._searches > 1 else 0.0) or embed > embedded:
+            if begun < asked - (_SHARED_S if self.turns.searches > 1 else 0.0) or embed > embedded:
                 begun = time.monotonic()
                 fresh = self._catch_up(embed=embed, scan_s=self.settings.search.scan_s)
                 self._refreshed = (begun, embed, fresh)
@@ -417,13 +404,7 @@ class Index:
     def _watch_sync(self, progress: Progress | None) -> SyncReport:
         if self.store.read_only:
             return SyncReport()  # a replica changes by itself
-        return self.sync(embed_s=_SLICE_S, progress=progress, between=self._yield)
-
-    def _yield(self) -> None:
-        """Vectors in the background let searches go first, for a while."""
-        until = time.monotonic() + _YIELD_S
-        while not self.closed and time.monotonic() < min(until, self._searched_at + _QUIET_S):
-            time.sleep(0.05)
+        return self.sync(embed_s=_SLICE_S, progress=progress, between=lambda: self.turns.wait(lambda: self.closed))
 
     def on_change(self, callback: Callable[[int], None]) -> ChangeFeed | None:
         """Calls back after every change of an index that other machines write to as well; None for any other index."""
@@ -442,7 +423,12 @@ class Index:
 
     def lacking(self) -> list[Notice]:
         """Why an answer may be empty or poor: no notes at all, and what was found and is not read."""
-        return self.survey.lacking(self.store.keywords.term_counts(()).chunks)
+        return self.survey.lacking(empty=self.is_empty)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no passage at all; the words, which also tell, take longer to load than a sync."""
+        return not self.store.documents.chunks_by_id("")
 
     def probe(self, names: Sequence[str] | None = None) -> list[Probe]:
         """Tests the models of the chain, or those with these names, even if they failed before."""

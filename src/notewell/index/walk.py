@@ -8,14 +8,14 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from notewell.index.documents import chunks_of, digest_of, facts_of, origin_of, words_of
 from notewell.index.job import Job
 from notewell.index.plan import Plan, plan
-from notewell.index.read_ahead import Reader, Reading, ReadingAhead, Task, ahead_of
 from notewell.notes.tombstones import Tombstones
 from notewell.sources.source import Comparing, Conversations, Detachable, Known, Linked, Source
+from notewell.store.lazy import LazyModule
 from notewell.store.ports import Store
 from notewell.store.values import ChunkWords, Stored
 from notewell.text.chunk import ChunkSize
@@ -24,6 +24,11 @@ from notewell.text.markdown import parse
 from notewell.text.redact import Redactor
 from notewell.text.words import ANALYSER, clean
 from notewell.types import Chunk, Document, Edge, Progress, Skipped, SyncReport, silent
+
+if TYPE_CHECKING:
+    from notewell.index import read_ahead
+else:
+    read_ahead = LazyModule("notewell.index.read_ahead")  # most looks find nothing to read
 
 _COMMIT_EVERY_S = 0.25
 _DROP_BATCH = 200
@@ -234,7 +239,7 @@ class Walk:
             document, found or self._reader(job.forgotten).read(document, source, job.digest(document)), job
         )
 
-    def _put(self, document: Document, found: Reading, job: Job) -> _Outcome:
+    def _put(self, document: Document, found: read_ahead.Reading, job: Job) -> _Outcome:
         """Stores what a note became."""
         job.redacted.update(found.redacted)
         if found.what == "same":
@@ -250,16 +255,18 @@ class Walk:
         self._link(document, job.readers[document.path], found.edges)
         return _Outcome("put", chunks=len(found.chunks), forgotten=found.hidden)
 
-    def _reader(self, forgotten: Forgotten) -> Reader:
-        return Reader(self.size, forgotten, self.redactor, self.extra_origin)
+    def _reader(self, forgotten: Forgotten) -> read_ahead.Reader:
+        return read_ahead.Reader(self.size, forgotten, self.redactor, self.extra_origin)
 
-    def _ahead(self, job: Job, todo: Sequence[Document]) -> ReadingAhead | None:
+    def _ahead(self, job: Job, todo: Sequence[Document]) -> read_ahead.ReadingAhead | None:
         """A second process for notes that can be read anywhere, where no time is set."""
+        if not todo or job.deadline is not None:
+            return None
         sources = [source.detached() for source in self.sources if isinstance(source, Detachable)]
         numbers = {id(s): n for n, s in enumerate(s for s in self.sources if isinstance(s, Detachable))}
         found = ((d, numbers.get(id(job.readers[d.path]))) for d in todo)
-        tasks = [Task(d, number, job.digest(d)) for d, number in found if number is not None]
-        return ahead_of(self._reader(job.forgotten), sources, tasks) if job.deadline is None else None
+        tasks = [read_ahead.Task(d, number, job.digest(d)) for d, number in found if number is not None]
+        return read_ahead.ahead_of(self._reader(job.forgotten), sources, tasks)
 
     def _renamed(self, path: str, chunks: Sequence[Chunk], words: Sequence[ChunkWords]) -> bool:
         """Whether a note has other names in its front matter than before, which passages that stay would not get."""

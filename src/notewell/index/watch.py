@@ -8,7 +8,6 @@ later gets its watch then.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import glob
 import os
 import struct
@@ -312,6 +311,8 @@ class ChangeProbe:
         elif on_network(root):
             self.doubt = "the notes are on a network file system"
         else:
+            import ctypes  # noqa: PLC0415 - only for a process that stays
+
             self._libc = ctypes.CDLL(None, use_errno=True)
 
     def unchanged(self, *, within_s: float = 60.0) -> bool:
