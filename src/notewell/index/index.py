@@ -18,17 +18,18 @@ from notewell.errors import StoreAwayError, StoreDamagedError, StoreError, Usage
 from notewell.index.adapters import Adapters, Freshness, cut_notices, indexing, read_again, replica_freshness
 from notewell.index.embedding import PATIENCE_S, Embedding
 from notewell.index.filling import SyncOptions
+from notewell.index.looks import Looks
 from notewell.index.status import Status, status_of
 from notewell.index.survey import Survey
 from notewell.index.turns import Turns
 from notewell.index.walk import Walk
-from notewell.index.watch import ChangeFeed, ChangeProbe, Places, Watch, load_numpy
+from notewell.index.watch import ChangeFeed, Places, Watch, load_numpy
 from notewell.notes.tombstones import tombstones_of
 from notewell.settings import AGENTS, Settings
 from notewell.store.ports import FileBacked, Store
 from notewell.text.chunk import ChunkSize
 from notewell.text.redact import Redactor
-from notewell.types import Estimate, Notice, Progress, Skipped, SyncReport, silent
+from notewell.types import Estimate, Notice, Progress, SyncReport, silent
 
 _CONSOLIDATE_S = 0.2
 _SHARED_S = 0.25
@@ -58,7 +59,6 @@ class Index:
         self.root = root
         self.settings = settings
         self._store_notices = tuple(notices)
-        self.unread: tuple[Skipped, ...] = ()  # what the latest look at the files could not read, or only partly
         self.closed = False
         self._away, self.tombstones = away, tombstones_of(store, root, away)
         self.files = adapters.files
@@ -76,7 +76,7 @@ class Index:
         self.chain = self.embedding.chain
         own = settings.redact
         self.redactor = Redactor(own.patterns, settings.workspace_patterns) if own.enabled else None
-        self.changes: ChangeProbe | None = None
+        self.looks = Looks(root, lambda: self.walk)
         self._use(store)
         self._warm = False
         self._watches: list[Watch] = []
@@ -90,8 +90,7 @@ class Index:
     def _use(self, store: Store) -> None:
         own = self.settings
         self.store = store
-        if self.changes is not None:
-            self.changes.close()  # another index may lack what has not changed for long
+        self.looks.close()  # another index may lack what has not changed for long
         self.walk = Walk(
             self._adapters.sources, store, ChunkSize(own.chunk.tokens, own.chunk.overlap), self.tombstones,
             extra_origin=own.extra_origin, redactor=self.redactor,
@@ -124,8 +123,7 @@ class Index:
     def close(self) -> None:
         """Stops what runs and closes the store."""
         self.stop()
-        if self.changes is not None:
-            self.changes.close()
+        self.looks.close()
         for store in (self.store, *self._left):
             store.close()
 
@@ -163,7 +161,7 @@ class Index:
         load_numpy()
         own = self.settings
         if {"memory"} <= set(own.sources) <= {"memory", *AGENTS} and not own.extra_paths:
-            self.changes = self.places.probe(self._location)
+            self.looks.listen(self.places, self._location)
         self._warm = True
 
     @contextmanager
@@ -253,7 +251,7 @@ class Index:
                 self._syncing, self._patience_s = self._syncing - 1, self.settings.search.scan_s
 
     def _walk(self, options: SyncOptions) -> SyncReport:
-        report = self._look(0.0 if options.force or options.look else _SWEEP_S, options)
+        report = self.looks.look(0.0 if options.force or options.look else _SWEEP_S, options)
         self.store.vectors.trim(int(self.settings.embed.cache_mb * 1e6))
         return report
 
@@ -314,7 +312,7 @@ class Index:
                     self._patience_s = 0.0
                     return indexing("this process" if self._syncing else "another process")
                 self._reopen_if_swapped()
-                report = self._look(_SURE_S, SyncOptions(deadline=time.monotonic() + scan_s))
+                report = self.looks.look(_SURE_S, SyncOptions(deadline=time.monotonic() + scan_s))
             begun, resolved, vectors = time.monotonic(), None, SyncReport()
             if embed and not report.left:  # keywords for all notes come first, and their time is not there for vectors
                 spent_s = report.took_ms / 1000
@@ -331,28 +329,10 @@ class Index:
             return Freshness(stale=True, notices=(Notice("not_synced", message, error.hint),))
         return Freshness(not report.complete, (*vectors.notices, *cut_notices(report)), resolved, embed_s)
 
-    def _is_idle(self, sure_s: float) -> bool:
-        """Whether a look within `sure_s` proves that no file has changed, nor what is forgotten."""
-        same = self.tombstones.load().signature == (self.store.get_meta("forgotten") or "")
-        return same and self.changes is not None and self.changes.unchanged(within_s=sure_s)
-
     def _lock_unless_idle(self, wait_s: float) -> AbstractContextManager[bool]:
         """A lock of a store that is far away takes three round trips, which nobody needs who has nothing to write."""
-        idle = self.store.ahead is not None and self._is_idle(_SURE_S)
+        idle = self.store.ahead is not None and self.looks.is_idle(_SURE_S)
         return nullcontext(enter_result=True) if idle else self.store.exclusive(wait_s)
-
-    def _look(self, sure_s: float, options: SyncOptions) -> SyncReport:
-        """Keywords for what changed; no file is looked at if a look within `sure_s` proves that none has."""
-        probe = self.changes
-        if probe is not None:
-            if self._is_idle(sure_s):
-                return SyncReport()
-            probe.arm()
-        report = self.walk.sync(force=options.force, deadline=options.deadline, progress=options.progress)
-        self.unread = report.skipped
-        if probe is not None and not report.complete:
-            probe.close()
-        return report
 
     def recovered(self, error: StoreError, store: Store) -> bool:
         """Rebuilds a damaged index; returns whether it is worth trying again after this error."""

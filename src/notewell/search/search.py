@@ -141,7 +141,7 @@ class Search:
                     if last_try or not self.index.recovered(error, store):
                         raise
         took_ms = (time.perf_counter() - begun) * 1000
-        unread = unread_notices(self.index.unread, asked.query.filters)
+        unread = unread_notices(self.index.looks.unread, asked.query.filters)
         notices = (*asked.notices, *found.notices, *unread, *lacking)
         self.paths_shown.update([hit.chunk.path for hit in found.hits])
         return replace(found, notices=notices, took_ms=took_ms)

@@ -268,7 +268,7 @@ class Engine:
 
     def _status(self) -> dict[str, Any]:
         memory = self._memory
-        probe = memory.index.changes if memory else None
+        probe = memory.index.looks.probe if memory else None
         doubt = (
             probe.doubt if probe else "conversations or extra paths are searched" if memory else "it is being started"
         )
