@@ -156,7 +156,7 @@ def test_a_sync_before_a_search_starts_no_process(notes: Path, monkeypatch: pyte
     def refused(*_: object) -> None:
         raise AssertionError("no process may start here")
 
-    monkeypatch.setattr("notewell.index.walk.ahead_of", refused)
+    monkeypatch.setattr("notewell.index.walk.read_ahead.ahead_of", refused)
     report = Walk([FileSource(notes)], SqliteStore(None)).sync(deadline=time.monotonic() + 60)
     assert report.added == 30
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from notewell.index.watch import ChangeProbe
+from notewell.index.probe import ChangeProbe
 from tests.conftest import Write
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells before a write returns")

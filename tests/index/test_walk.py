@@ -12,6 +12,7 @@ from notewell.embed.local.hashed import HashedEmbedder
 from notewell.errors import EmbedderError
 from notewell.index import walk as module
 from notewell.index.filling import SyncOptions, embed
+from notewell.index.outlook import outlook_of
 from notewell.index.walk import Walk
 from notewell.sources.files import FileSource
 from notewell.store.sqlite.store import SqliteStore
@@ -333,12 +334,12 @@ def test_the_outlook_is_what_a_sync_would_do(engine: Walk, write: Write) -> None
     write("memory/new.md", "new")
     write("memory/binary.md", b"\0")
     write("memory/gone.md", "").unlink()
-    outlook = engine.outlook()
+    outlook = outlook_of(engine)
     assert (outlook.on_disk, outlook.to_add, outlook.to_change, outlook.to_drop) == (4, 1, 1, 2)
     assert {s.path for s in outlook.skipped} == {"memory/binary.md", "memory/turned.md"}
     report = engine.sync()
     assert (report.added, report.changed) == (1, 1)
-    after = engine.outlook()
+    after = outlook_of(engine)
     assert (after.on_disk, after.to_add, after.to_change, after.to_drop) == (4, 0, 0, 0)
 
 

@@ -95,7 +95,7 @@ def test_of_a_folder_of_notes_each_folder_is_watched_by_itself(
     for path in ("a/b/c.md", "node_modules/x/y.md", ".git/objects/z", "d.md"):
         write(path, "x")
     assert watched(root, [], whole=True) == Watched(tuple(map(str, (root, root / "a", root / "a/b"))), ())
-    monkeypatch.setattr(module, "_MOST_FOLDERS", 1)
+    monkeypatch.setattr(module, "MOST_FOLDERS", 1)
     assert watched(root, [], whole=True) == Watched((), (str(root),))
 
 

@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import lru_cache, partial
 
 from notewell.compare import vocabulary
@@ -114,6 +113,8 @@ def _figure(digits: str, unit: str = "", scale: int = 1) -> Token:
     kind, factor = vocabulary.UNITS.get(unit, ("", "1"))
     if len(plain) > _MAX_DIGITS or not (unit or scale > 1):
         return Token(plain.replace(",", "."), FIGURE)
+    from fractions import Fraction  # noqa: PLC0415 - few figures have a unit
+
     value = Fraction(plain.replace(",", ".")) * Fraction(factor) * scale
     return Token(f"{kind}{value}", FIGURE)
 

@@ -18,22 +18,23 @@ from notewell.errors import StoreAwayError, StoreDamagedError, StoreError, Usage
 from notewell.index.adapters import Adapters, Freshness, cut_notices, indexing, read_again, replica_freshness
 from notewell.index.embedding import PATIENCE_S, Embedding
 from notewell.index.filling import SyncOptions
+from notewell.index.looks import Looks
 from notewell.index.status import Status, status_of
 from notewell.index.survey import Survey
+from notewell.index.turns import Turns
 from notewell.index.walk import Walk
-from notewell.index.watch import ChangeFeed, ChangeProbe, Places, Watch, load_numpy
+from notewell.index.watch import ChangeFeed, Places, Watch, load_numpy
 from notewell.notes.tombstones import tombstones_of
 from notewell.settings import AGENTS, Settings
 from notewell.store.ports import FileBacked, Store
 from notewell.text.chunk import ChunkSize
 from notewell.text.redact import Redactor
-from notewell.types import Estimate, Notice, Progress, Skipped, SyncReport, silent
+from notewell.types import Estimate, Notice, Progress, SyncReport, silent
 
 _CONSOLIDATE_S = 0.2
 _SHARED_S = 0.25
 _SLICE_S = 1.0
 _SURE_S, _SWEEP_S = 90.0, 55.0  # how old a proof may be that nothing has changed: for a search, and for a watch
-_QUIET_S, _YIELD_S = 0.3, 2.0
 
 
 class Index:
@@ -58,7 +59,6 @@ class Index:
         self.root = root
         self.settings = settings
         self._store_notices = tuple(notices)
-        self.unread: tuple[Skipped, ...] = ()  # what the latest look at the files could not read, or only partly
         self.closed = False
         self._away, self.tombstones = away, tombstones_of(store, root, away)
         self.files = adapters.files
@@ -76,7 +76,7 @@ class Index:
         self.chain = self.embedding.chain
         own = settings.redact
         self.redactor = Redactor(own.patterns, settings.workspace_patterns) if own.enabled else None
-        self.changes: ChangeProbe | None = None
+        self.looks = Looks(root, lambda: self.walk)
         self._use(store)
         self._warm = False
         self._watches: list[Watch] = []
@@ -84,15 +84,13 @@ class Index:
         self._refreshing = threading.RLock()
         self._refreshed = (-1.0, False, Freshness())  # when it began, whether with vectors, and the result
         self._patience_s = PATIENCE_S  # how long a search waits for a sync of this very process, the first at first
-        self._syncing = self._searches = 0
-        self._counting = threading.Lock()
-        self._searched_at = -_QUIET_S
+        self._syncing = 0
+        self.turns = Turns()
 
     def _use(self, store: Store) -> None:
         own = self.settings
         self.store = store
-        if self.changes is not None:
-            self.changes.close()  # another index may lack what has not changed for long
+        self.looks.close()  # another index may lack what has not changed for long
         self.walk = Walk(
             self._adapters.sources, store, ChunkSize(own.chunk.tokens, own.chunk.overlap), self.tombstones,
             extra_origin=own.extra_origin, redactor=self.redactor,
@@ -125,8 +123,7 @@ class Index:
     def close(self) -> None:
         """Stops what runs and closes the store."""
         self.stop()
-        if self.changes is not None:
-            self.changes.close()
+        self.looks.close()
         for store in (self.store, *self._left):
             store.close()
 
@@ -164,7 +161,7 @@ class Index:
         load_numpy()
         own = self.settings
         if {"memory"} <= set(own.sources) <= {"memory", *AGENTS} and not own.extra_paths:
-            self.changes = self.places.probe(self._location)
+            self.looks.listen(self.places, self._location)
         self._warm = True
 
     @contextmanager
@@ -228,7 +225,7 @@ class Index:
 
     def _reported(self, report: SyncReport, begun: float, *, models: bool = True) -> SyncReport:
         notices = (*self.store_notices, *report.notices, *(self.chain.notices(self.store) if models else ()))
-        if not self.store.keywords.term_counts(()).chunks:
+        if self.is_empty:
             notices = (*notices, *self.lacking())
         return replace(report, notices=notices, took_ms=(time.perf_counter() - begun) * 1000)
 
@@ -254,7 +251,7 @@ class Index:
                 self._syncing, self._patience_s = self._syncing - 1, self.settings.search.scan_s
 
     def _walk(self, options: SyncOptions) -> SyncReport:
-        report = self._look(0.0 if options.force or options.look else _SWEEP_S, options)
+        report = self.looks.look(0.0 if options.force or options.look else _SWEEP_S, options)
         self.store.vectors.trim(int(self.settings.embed.cache_mb * 1e6))
         return report
 
@@ -286,25 +283,13 @@ class Index:
 
             consolidate(self.store, self.root, model=pinned(self.store), deadline=deadline, progress=progress)
 
-    @contextmanager
-    def searching(self) -> Iterator[None]:
-        """Counts a search while it runs, so that work in the background lets it go first."""
-        with self._counting:
-            self._searches += 1
-            self._searched_at = time.monotonic()
-        try:
-            yield
-        finally:
-            with self._counting:
-                self._searches -= 1
-
     def ensure_fresh(self, *, embed: bool = True) -> Freshness:
         """A quick sync before a search; threads that search at once share the first that begins after they asked."""
         # While several search, a look that is a moment old is enough: one at thousands of files takes turns with all.
         asked = time.monotonic()
         with self._refreshing:
             begun, embedded, fresh = self._refreshed
-            if begun < asked - (_SHARED_S if self._searches > 1 else 0.0) or embed > embedded:
+            if begun < asked - (_SHARED_S if self.turns.searches > 1 else 0.0) or embed > embedded:
                 begun = time.monotonic()
                 fresh = self._catch_up(embed=embed, scan_s=self.settings.search.scan_s)
                 self._refreshed = (begun, embed, fresh)
@@ -327,7 +312,7 @@ class Index:
                     self._patience_s = 0.0
                     return indexing("this process" if self._syncing else "another process")
                 self._reopen_if_swapped()
-                report = self._look(_SURE_S, SyncOptions(deadline=time.monotonic() + scan_s))
+                report = self.looks.look(_SURE_S, SyncOptions(deadline=time.monotonic() + scan_s))
             begun, resolved, vectors = time.monotonic(), None, SyncReport()
             if embed and not report.left:  # keywords for all notes come first, and their time is not there for vectors
                 spent_s = report.took_ms / 1000
@@ -344,28 +329,10 @@ class Index:
             return Freshness(stale=True, notices=(Notice("not_synced", message, error.hint),))
         return Freshness(not report.complete, (*vectors.notices, *cut_notices(report)), resolved, embed_s)
 
-    def _is_idle(self, sure_s: float) -> bool:
-        """Whether a look within `sure_s` proves that no file has changed, nor what is forgotten."""
-        same = self.tombstones.load().signature == (self.store.get_meta("forgotten") or "")
-        return same and self.changes is not None and self.changes.unchanged(within_s=sure_s)
-
     def _lock_unless_idle(self, wait_s: float) -> AbstractContextManager[bool]:
         """A lock of a store that is far away takes three round trips, which nobody needs who has nothing to write."""
-        idle = self.store.ahead is not None and self._is_idle(_SURE_S)
+        idle = self.store.ahead is not None and self.looks.is_idle(_SURE_S)
         return nullcontext(enter_result=True) if idle else self.store.exclusive(wait_s)
-
-    def _look(self, sure_s: float, options: SyncOptions) -> SyncReport:
-        """Keywords for what changed; no file is looked at if a look within `sure_s` proves that none has."""
-        probe = self.changes
-        if probe is not None:
-            if self._is_idle(sure_s):
-                return SyncReport()
-            probe.arm()
-        report = self.walk.sync(force=options.force, deadline=options.deadline, progress=options.progress)
-        self.unread = report.skipped
-        if probe is not None and not report.complete:
-            probe.close()
-        return report
 
     def recovered(self, error: StoreError, store: Store) -> bool:
         """Rebuilds a damaged index; returns whether it is worth trying again after this error."""
@@ -417,13 +384,7 @@ class Index:
     def _watch_sync(self, progress: Progress | None) -> SyncReport:
         if self.store.read_only:
             return SyncReport()  # a replica changes by itself
-        return self.sync(embed_s=_SLICE_S, progress=progress, between=self._yield)
-
-    def _yield(self) -> None:
-        """Vectors in the background let searches go first, for a while."""
-        until = time.monotonic() + _YIELD_S
-        while not self.closed and time.monotonic() < min(until, self._searched_at + _QUIET_S):
-            time.sleep(0.05)
+        return self.sync(embed_s=_SLICE_S, progress=progress, between=lambda: self.turns.wait(lambda: self.closed))
 
     def on_change(self, callback: Callable[[int], None]) -> ChangeFeed | None:
         """Calls back after every change of an index that other machines write to as well; None for any other index."""
@@ -442,7 +403,12 @@ class Index:
 
     def lacking(self) -> list[Notice]:
         """Why an answer may be empty or poor: no notes at all, and what was found and is not read."""
-        return self.survey.lacking(self.store.keywords.term_counts(()).chunks)
+        return self.survey.lacking(empty=self.is_empty)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no passage at all; the words, which also tell, take longer to load than a sync."""
+        return not self.store.documents.chunks_by_id("")
 
     def probe(self, names: Sequence[str] | None = None) -> list[Probe]:
         """Tests the models of the chain, or those with these names, even if they failed before."""

@@ -6,14 +6,17 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from notewell.index.documents import age_order
 from notewell.index.plan import Plan
-from notewell.index.read_ahead import ReadingAhead
 from notewell.sources.source import Source
 from notewell.store.values import Stored
 from notewell.text.forgotten import Forgotten
 from notewell.types import Document
+
+if TYPE_CHECKING:
+    from notewell.index.read_ahead import ReadingAhead
 
 _BYTES_PER_S = 1_000_000
 # So many small notes are indexed however late it is: a few must not make an answer stale, and every search helps.

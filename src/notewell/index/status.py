@@ -9,6 +9,7 @@ from pathlib import Path
 from notewell.embed.chain import Probe
 from notewell.embed.vector_sets import vector_set_of
 from notewell.index.embedding import Embedding, answering_id
+from notewell.index.outlook import outlook_of
 from notewell.index.walk import Walk
 from notewell.store.values import Figures
 from notewell.types import Notice, Skipped
@@ -67,7 +68,7 @@ def status_of(
         documents=counts["documents"],
         chunks=counts["chunks"],
         bytes=counts["bytes"],
-        **walk.outlook()._asdict(),
+        **outlook_of(walk)._asdict(),
         embedder=vector_set or "none",
         embedded=embedded,
         pending=total - embedded - refused,

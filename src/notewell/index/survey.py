@@ -43,10 +43,10 @@ class Survey:
                 self.states()
             self._looking.release()
 
-    def lacking(self, passages: int) -> list[Notice]:
-        """Why an answer over so many passages may be empty or poor: no notes at all, and what is not read."""
+    def lacking(self, *, empty: bool) -> list[Notice]:
+        """Why an answer may be empty or poor: no notes at all, and what is not read."""
         states = self.states()
-        return [*([] if passages else [no_notes(self._root, states)]), *not_read(states)]
+        return [*([no_notes(self._root, states)] if empty else []), *not_read(states)]
 
 
 def not_read(states: Sequence[SourceState]) -> list[Notice]:

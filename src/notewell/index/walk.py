@@ -6,16 +6,17 @@ import contextlib
 import gc
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
-from notewell.index.documents import chunks_of, digest_of, facts_of, origin_of, words_of
+from notewell.index.documents import chunks_of, facts_of, origin_of, words_of
 from notewell.index.job import Job
 from notewell.index.plan import Plan, plan
-from notewell.index.read_ahead import Reader, Reading, ReadingAhead, Task, ahead_of
 from notewell.notes.tombstones import Tombstones
-from notewell.sources.source import Comparing, Conversations, Detachable, Known, Linked, Source
+from notewell.opener import is_in
+from notewell.sources.source import Comparing, Conversations, Detachable, Known, Linked, Narrowing, Source, Watchable
+from notewell.store.lazy import LazyModule
 from notewell.store.ports import Store
 from notewell.store.values import ChunkWords, Stored
 from notewell.text.chunk import ChunkSize
@@ -24,6 +25,11 @@ from notewell.text.markdown import parse
 from notewell.text.redact import Redactor
 from notewell.text.words import ANALYSER, clean
 from notewell.types import Chunk, Document, Edge, Progress, Skipped, SyncReport, silent
+
+if TYPE_CHECKING:
+    from notewell.index import read_ahead
+else:
+    read_ahead = LazyModule("notewell.index.read_ahead")  # most looks find nothing to read
 
 _COMMIT_EVERY_S = 0.25
 _DROP_BATCH = 200
@@ -36,16 +42,6 @@ class _Found(NamedTuple):
     skipped: list[Skipped]
     complete: bool
     same: Set[str]
-
-
-class Outlook(NamedTuple):
-    """Disk against index: what a sync would find to do."""
-
-    on_disk: int
-    to_add: int
-    to_change: int
-    to_drop: int
-    skipped: tuple[Skipped, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +71,37 @@ class Walk:
         with _uncollected():
             return self._sync(begun, force=force, deadline=deadline, progress=progress)
 
-    def _sync(self, begun: float, *, force: bool, deadline: float | None, progress: Progress) -> SyncReport:
-        stored = self.store.documents.stored()
+    def sync_some(
+        self, locations: Collection[str], *, deadline: float | None = None, progress: Progress = silent
+    ) -> SyncReport | None:
+        """The same if these are all the files that changed since the last; None if it takes a look at everything."""
+        begun = time.perf_counter()
+        forgotten, wanted, current = self._standing()
+        first: Source = self.sources[0]
+        if wanted != current or not isinstance(first, Narrowing) or _is_anyones(locations, self.sources[1:]):
+            return None
+        found = first.scan_some(locations)
+        if found is None:
+            return None
+        stored = self.store.documents.stored([*found.gone, *(d.path for d in found.documents)])
+        work = plan(found.documents, stored)
+        if {place_of_note(path) for path in work.drop} & {stone.place for stone in forgotten.stones}:
+            return None  # it may have another name now, under which it stays forgotten
+        with _uncollected():
+            job = Job(
+                work, dict.fromkeys((d.path for d in found.documents), first), stored, forgotten, deadline=deadline
+            )
+            return _told(self._apply(job, progress), work, found.skipped, begun, complete=True)
+
+    def _standing(self) -> tuple[Forgotten, dict[str, str], dict[str, str]]:
+        """What is forgotten, what the index should be made with, and what it was made with."""
         forgotten = self.tombstones.share()
         wanted = {"analysis": self._signature, "forgotten": forgotten.signature}
-        current = {key: str(self.store.get_meta(key) or "") for key in wanted}
+        return forgotten, wanted, {key: str(self.store.get_meta(key) or "") for key in wanted}
+
+    def _sync(self, begun: float, *, force: bool, deadline: float | None, progress: Progress) -> SyncReport:
+        stored = self.store.documents.stored()
+        forgotten, wanted, current = self._standing()
         if not stored:
             self._note(wanted, current)
         fresh = frozenset(stored) if force else self._due("analysis", wanted, current, stored)
@@ -88,7 +110,7 @@ class Walk:
         compared = (
             {path: s._replace(size=-1) if path in again else s for path, s in stored.items()} if again else stored
         )
-        documents, skipped, complete, same = self._scan(deadline, compared)
+        documents, skipped, complete, same = self.scan(deadline, compared)
         work = plan((d for _, d in documents), compared, same=same, complete=complete)
         readers = {d.path: s for s, d in documents}
         if moved := self._moved(work, readers, forgotten):
@@ -100,8 +122,7 @@ class Walk:
         report = self._apply(job, progress)
         if complete and not report.left:
             self._note(wanted, current)
-        report = replace(report, unchanged=report.unchanged + work.unchanged, skipped=(*skipped, *report.skipped))
-        return replace(report, complete=complete and not report.left, took_ms=(time.perf_counter() - begun) * 1000)
+        return _told(report, work, skipped, begun, complete=complete)
 
     def _moved(self, work: Plan, readers: Mapping[str, Source], forgotten: Forgotten) -> list[Tombstone]:
         """The tombstones of notes that are gone, for new notes with that text: what was renamed stays forgotten."""
@@ -115,7 +136,7 @@ class Walk:
                 found += dict.fromkeys(stone for stone in here.found(text, document.path))
         return found
 
-    def _scan(self, deadline: float | None = None, known: Known | None = None) -> _Found:
+    def scan(self, deadline: float | None = None, known: Known | None = None) -> _Found:
         """What all sources found together; what is as it is `known` may be in `same`, without a document."""
         documents: dict[str, tuple[Source, Document]] = {}
         skipped: list[Skipped] = []
@@ -234,7 +255,7 @@ class Walk:
             document, found or self._reader(job.forgotten).read(document, source, job.digest(document)), job
         )
 
-    def _put(self, document: Document, found: Reading, job: Job) -> _Outcome:
+    def _put(self, document: Document, found: read_ahead.Reading, job: Job) -> _Outcome:
         """Stores what a note became."""
         job.redacted.update(found.redacted)
         if found.what == "same":
@@ -250,16 +271,18 @@ class Walk:
         self._link(document, job.readers[document.path], found.edges)
         return _Outcome("put", chunks=len(found.chunks), forgotten=found.hidden)
 
-    def _reader(self, forgotten: Forgotten) -> Reader:
-        return Reader(self.size, forgotten, self.redactor, self.extra_origin)
+    def _reader(self, forgotten: Forgotten) -> read_ahead.Reader:
+        return read_ahead.Reader(self.size, forgotten, self.redactor, self.extra_origin)
 
-    def _ahead(self, job: Job, todo: Sequence[Document]) -> ReadingAhead | None:
+    def _ahead(self, job: Job, todo: Sequence[Document]) -> read_ahead.ReadingAhead | None:
         """A second process for notes that can be read anywhere, where no time is set."""
+        if not todo or job.deadline is not None:
+            return None
         sources = [source.detached() for source in self.sources if isinstance(source, Detachable)]
         numbers = {id(s): n for n, s in enumerate(s for s in self.sources if isinstance(s, Detachable))}
         found = ((d, numbers.get(id(job.readers[d.path]))) for d in todo)
-        tasks = [Task(d, number, job.digest(d)) for d, number in found if number is not None]
-        return ahead_of(self._reader(job.forgotten), sources, tasks) if job.deadline is None else None
+        tasks = [read_ahead.Task(d, number, job.digest(d)) for d, number in found if number is not None]
+        return read_ahead.ahead_of(self._reader(job.forgotten), sources, tasks)
 
     def _renamed(self, path: str, chunks: Sequence[Chunk], words: Sequence[ChunkWords]) -> bool:
         """Whether a note has other names in its front matter than before, which passages that stay would not get."""
@@ -289,7 +312,7 @@ class Walk:
 
     def again(self, paths: Sequence[str]) -> None:
         """Reads some documents again, whatever their stat; those that cannot be read are dropped."""
-        found = {d.path: (s, d) for s, d in self._scan().documents} if paths else {}
+        found = {d.path: (s, d) for s, d in self.scan().documents} if paths else {}
         self.store.documents.drop([path for path in paths if path not in found])
         documents = [found[path] for path in paths if path in found]
         readers = {d.path: s for s, d in documents}
@@ -362,31 +385,20 @@ class Walk:
         redacted.update(found.found)
         return found.text
 
-    def outlook(self) -> Outlook:
-        """What a sync would do; reads the files that a sync would read, so that the counts are true."""
-        documents, skipped, complete, _ = self._scan()
-        readers = {d.path: s for s, d in documents}
-        stored = self.store.documents.stored()
-        work = plan({d.path: d for _, d in documents}.values(), stored, complete=complete)
-        outcomes: Counter[str] = Counter()
-        forgotten = self.tombstones.known()
-        for document in (*work.add, *work.change):
-            known = stored.get(document.path)
-            source = readers[document.path]
-            try:
-                if isinstance(source, Conversations):
-                    outcomes[_growth(source, document, known)] += 1
-                    continue
-                text = self.safe(clean(source.read(document)))
-                digest = digest_of(forgotten.without(text, document.path)[0])
-            except (OSError, ValueError) as error:
-                outcomes["drop"] += known is not None and isinstance(error, FileNotFoundError | ValueError)
-                outcomes["unreadable"] += 1
-                skipped.append(Skipped(document.path, str(error), document.source))
-                continue
-            outcomes["add" if known is None else "same" if known.digest == digest else "change"] += 1
-        on_disk, to_drop = len(readers) - outcomes["unreadable"], len(work.drop) + outcomes["drop"]
-        return Outlook(on_disk, outcomes["add"], outcomes["change"], to_drop, tuple(skipped))
+
+def _is_anyones(locations: Collection[str], sources: Sequence[Source]) -> bool:
+    """Whether any of these sources may have one of the locations."""
+    if not all(isinstance(source, Watchable) for source in sources):
+        return True
+    trees = [tree for source in sources if isinstance(source, Watchable) for tree in source.trees()]
+    return any(is_in(location, tree) for location in locations for tree in trees)
+
+
+def _told(report: SyncReport, work: Plan, skipped: Iterable[Skipped], begun: float, *, complete: bool) -> SyncReport:
+    """A report with what was found before the work began."""
+    took_ms = (time.perf_counter() - begun) * 1000
+    report = replace(report, unchanged=report.unchanged + work.unchanged, skipped=(*skipped, *report.skipped))
+    return replace(report, complete=complete and not report.left, took_ms=took_ms)
 
 
 @contextlib.contextmanager
@@ -417,13 +429,3 @@ def _speaks(source: Source) -> TypeGuard[Conversations]:
 
 def _links(source: Source) -> TypeGuard[Linked]:
     return _kind(source)[1]
-
-
-def _growth(source: Conversations, document: Document, stored: Stored | None) -> str:
-    """What a sync would do with a conversation: add, change, or find it the same."""
-    if stored is None:
-        return "add"
-    from notewell.index.conversations import Tail  # noqa: PLC0415
-
-    part = source.read_from(document, Tail.load(stored.tail).place)
-    return "same" if part.unread or not (part.turns or part.again) else "change"

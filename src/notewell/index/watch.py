@@ -1,4 +1,4 @@
-"""Noticing changes: a watch that syncs when notes change, a probe of whether any has, a feed from other machines.
+"""Noticing changes: a watch that syncs when notes change, and a feed from other machines.
 
 Where there are no notifications, a watch looks regularly. A tree has one watch, however many folders it holds. Of the
 root only its entries are watched, so that a repository around the notes costs nothing; a folder that appears there
@@ -7,14 +7,9 @@ later gets its watch then.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import glob
 import os
-import struct
-import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,11 +28,7 @@ POLL_S = 2.0
 _SWEEP_S = 60.0
 _AGAIN_S = 1.0
 _LISTEN_S = 5.0
-_MODIFY, _ATTRIB, _CLOSE_WRITE, _MOVED = 0x2, 0x4, 0x8, 0xC0
-_CREATE, _DELETE, _DELETE_SELF, _MOVE_SELF, _ONLY_FOLDERS = 0x100, 0x200, 0x400, 0x800, 0x1000000
-_MASK = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF | _ONLY_FOLDERS
-_HEAD = struct.Struct("iIII")
-_MOST_FOLDERS = 2_000
+MOST_FOLDERS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +49,7 @@ def note_folders(root: str) -> list[str] | None:
                 found += [e.path for e in inner if e.is_dir(follow_symlinks=False)]
         except OSError:
             return None
-        if len(found) > _MOST_FOLDERS:
+        if len(found) > MOST_FOLDERS:
             return None
     return found
 
@@ -103,10 +94,6 @@ class Places:
             (*own.extra_paths, *own.multimodal.paths, *own.documents.paths, *self.trees()),
             whole=self.whole(),
         )
-
-    def probe(self, index: Path | None) -> ChangeProbe:
-        """What tells whether any note has changed."""
-        return ChangeProbe(self.root, ignored=self.of_index(index), whole=self.whole, trees=self.trees)
 
     def of_index(self, index: Path | None) -> Path:
         """The folder of the index, or where it will be: what changes there is our own work."""
@@ -285,119 +272,6 @@ class _Listener:
                     return
                 if found != "timeout":
                     self._changed([path for _, path in found])
-
-
-class ChangeProbe:
-    """Whether any note of one workspace has changed since the last look, without looking; for any thread.
-
-    Linux queues a notification before a write returns, so an empty queue proves that nothing in the watched folders has
-    changed. Only for plain folders of this machine: with links or another system, the answer is always no.
-    """
-
-    def __init__(
-        self, root: Path, *, ignored: Path, whole: Callable[[], bool] = lambda: False,
-        trees: Callable[[], Sequence[str]] = lambda: (),
-    ) -> None:  # fmt: skip
-        """`whole` says whether all folders of the root count, `trees` name folders and files elsewhere."""
-        self._root = str(root)
-        self._whole, self._trees = whole, trees
-        self._ignored = os.fsencode(ignored.name)  # the folder of the index, which every sync writes to
-        self._lock = threading.Lock()
-        self._handle = -1
-        self._armed_at = 0.0
-        self.doubt = "the files were not looked at yet"  # why every search looks at them; empty where none needs to
-        self._libc = None
-        if sys.platform != "linux":
-            self.doubt = "this system cannot prove that nothing has changed"
-        elif on_network(root):
-            self.doubt = "the notes are on a network file system"
-        else:
-            self._libc = ctypes.CDLL(None, use_errno=True)
-
-    def unchanged(self, *, within_s: float = 60.0) -> bool:
-        """Whether nothing has changed since the last `arm`, which was `within_s`; False then holds until the next."""
-        with self._lock:
-            if self._handle < 0 or time.monotonic() - self._armed_at > within_s or self._notified():
-                self._drop()
-                return False
-            return True
-
-    def arm(self) -> None:
-        """Begins to listen; call it before looking at the files, so that no change in between is missed."""
-        with self._lock:
-            self._drop()
-            if self._libc is None:
-                return
-            self._handle = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-            folders = self._folders() if self._handle >= 0 else None
-            if folders is None:
-                self.doubt = f"the notes are behind links, in over {_MOST_FOLDERS:,} folders or not all to be read"
-                self._drop()
-            elif not all(self._watch(f) for f in folders):
-                self.doubt = "the system gives no more notifications (see fs.inotify.max_user_watches)"
-                self._drop()
-            else:
-                self.doubt = ""
-                self._armed_at = time.monotonic()
-
-    def close(self) -> None:
-        """Stops listening."""
-        with self._lock:
-            self._drop()
-
-    def _folders(self) -> list[str] | None:
-        """The root and all folders of notes, or None if a link or their number makes them unreliable."""
-        whole = self._whole()
-        elsewhere = watched(Path(self._root), self._trees())
-        todo = [self._root, *elsewhere.deep]
-        found = list(dict.fromkeys((*elsewhere.flat, *todo)))
-        if any(map(os.path.islink, found)):
-            return None
-        try:
-            while todo:
-                folder = todo.pop()
-                with os.scandir(folder) as entries:
-                    for entry in entries:
-                        if entry.is_symlink():
-                            return None
-                        if not entry.is_dir(follow_symlinks=False) or entry.name.startswith("."):
-                            continue
-                        if whole and entry.name in IGNORED_FOLDERS:
-                            continue
-                        if entry.path not in found and (whole or folder != self._root):
-                            found.append(entry.path)
-                            todo.append(entry.path)
-                if len(found) > _MOST_FOLDERS:
-                    return None
-        except OSError:
-            return None
-        return found
-
-    def _watch(self, folder: str) -> bool:
-        return self._libc is not None and self._libc.inotify_add_watch(self._handle, os.fsencode(folder), _MASK) >= 0
-
-    def _notified(self) -> bool:
-        """Whether the queue names anything but the folder of the index."""
-        try:
-            data = os.read(self._handle, 1 << 16)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
-        at = 0
-        while at < len(data):
-            _, _, _, size = _HEAD.unpack_from(data, at)  # an inotify_event: watch, mask, cookie, length of the name
-            name = data[at + _HEAD.size : at + _HEAD.size + size].rstrip(b"\0")
-            if name != self._ignored:
-                return True
-            at += _HEAD.size + size
-        return len(data) > (1 << 15)  # there may be more to read
-
-    def _drop(self) -> None:
-        if self._handle >= 0:
-            with contextlib.suppress(OSError):
-                os.close(self._handle)
-        self._handle = -1
 
 
 class ChangeFeed:

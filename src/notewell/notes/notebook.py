@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Unpack
 from notewell.errors import NotFoundError, StoreError, UsageError
 from notewell.index.documents import least_trusted
 from notewell.index.index import Index
-from notewell.notes import link_walk, timeline
-from notewell.notes.editor import Notes
-from notewell.notes.forget import ForgetContext, Receipt, backups_of, elsewhere, forget, undo
-from notewell.notes.links import add_link, read_links, remove_links
 from notewell.notes.reference import FORMS, References, Target, checked_lines, chunk_at, chunk_on, lines_in
-from notewell.notes.remember import NewMemory, RememberContext, Remembered, remember
-from notewell.notes.selection import Piece, Selection
-from notewell.notes.whole_note import WholeNote, whole_note
 from notewell.search import explain
 from notewell.search.evidence import ask
 from notewell.search.prompt_block import CONSIDERED, DEFAULT_BUDGET, Context, pack
@@ -27,6 +20,7 @@ from notewell.search.search import Search, SearchOptions
 from notewell.search.stages import Abstain
 from notewell.settings_file import write_setting
 from notewell.sources.source import Conversations
+from notewell.store.lazy import LazyModule
 from notewell.store.lock import locked
 from notewell.text.forgotten import Tombstone, normal_words
 from notewell.text.link_syntax import place_of
@@ -36,7 +30,15 @@ from notewell.text.words import clean
 from notewell.types import Chunk, Document, Edge, End, Filters, Found, Hit, Notice, Progress, silent
 
 if TYPE_CHECKING:
+    from notewell.notes import editor, link_walk, links, selection, timeline, whole_note
+    from notewell.notes import forget as forget_
+    from notewell.notes import remember as remember_
     from notewell.notes.imported_notes import Imported
+else:  # a search needs none of them, and they take a tenth of its start
+    editor, forget_ = LazyModule("notewell.notes.editor"), LazyModule("notewell.notes.forget")
+    link_walk, links = LazyModule("notewell.notes.link_walk"), LazyModule("notewell.notes.links")
+    remember_, selection = LazyModule("notewell.notes.remember"), LazyModule("notewell.notes.selection")
+    timeline, whole_note = LazyModule("notewell.notes.timeline"), LazyModule("notewell.notes.whole_note")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +88,10 @@ class Notebook:
             target = references.find(reference)
         return self._read(references.as_indexed(target), raw=raw)
 
-    def whole(self, reference: str, *, as_of: dt.date | None = None) -> WholeNote:
+    def whole(self, reference: str, *, as_of: dt.date | None = None) -> whole_note.WholeNote:
         """All of a note or conversation, with its links, neighbours and the versions of what it says."""
         self.index.ensure_fresh(embed=False)
-        return whole_note(self.index, self.references.find(reference).path, as_of=as_of)
+        return whole_note.whole_note(self.index, self.references.find(reference).path, as_of=as_of)
 
     def _is_document(self, path: str) -> bool:
         found = self.index.walk.document(path) if os.path.isfile(os.path.join(self.index.root, path)) else None
@@ -191,7 +193,7 @@ class Notebook:
             return (f"forgotten: {parts} {stone.story}; {_undo(stone)}",)
         first, last = (text.start_line, text.end_line) if text else (1, max(1, len(split_lines(whole.rstrip()))))
         chunk = Chunk(stone.id, path, found[1].source, first, last, (), whole, "")
-        same = elsewhere(self.index.store, [Piece(path, found[1].source, first, last, whole)])
+        same = forget_.elsewhere(self.index.store, [selection.Piece(path, found[1].source, first, last, whole)])
         lines = [f"{_undo(stone)} makes it known again", *(f"the same text is in {one}" for one in same)]
         return explain.Why(chunk, stone.story, None, tuple(lines), None)
 
@@ -210,8 +212,8 @@ class Notebook:
         usual = limit or self.search.limit(found.profile)
         likely = tuple(h for n, h in enumerate(found.hits) if n < usual or h.confidence >= Abstain().least)
         likely = tuple(choose(found.hits)) if choose else likely
-        links, notices = read_links(self.index.root)
-        against = link_walk.conflicts(self._links, [h.chunk for h in likely], links)
+        written, notices = links.read_links(self.index.root)
+        against = link_walk.conflicts(self._links, [h.chunk for h in likely], written)
         against |= {(h.chunk.id, other) for h in likely for other in h.conflicts_with}
         packed = pack(likely, found.query.text, budget_tokens=budget_tokens, conflicts=against)
         if likely and not packed.passages:
@@ -226,10 +228,10 @@ class Notebook:
         for kind in kinds:
             link_walk.check_kind(kind)
         notices = self.index.ensure_fresh(embed=False).notices
-        links, more = read_links(self.index.root)
+        written, more = links.read_links(self.index.root)
         start = self._node(reference)
         found = link_walk.walk(
-            self._links, start, links=links, depth=depth, kinds=kinds, direction=direction, further=self._judged
+            self._links, start, links=written, depth=depth, kinds=kinds, direction=direction, further=self._judged
         )
         return found, [*self.index.store_notices, *notices, *more]
 
@@ -259,10 +261,10 @@ class Notebook:
             if not mine:
                 raise StoreError("another process is writing links", hint="try again")
             if remove:
-                return edge, bool(remove_links(self.index.root, same))
-            if any(same(other) for other in read_links(self.index.root)[0]):
+                return edge, bool(links.remove_links(self.index.root, same))
+            if any(same(other) for other in links.read_links(self.index.root)[0]):
                 return edge, False
-            add_link(self.index.root, edge)
+            links.add_link(self.index.root, edge)
             return edge, True
 
     def timeline(
@@ -292,15 +294,15 @@ class Notebook:
         return entries, [*self.index.store_notices, *notices, *lacking]
 
     @property
-    def notes(self) -> Notes:
+    def notes(self) -> editor.Notes:
         """What writes the notes of this workspace."""
         self.index.settle()  # the lock is next to the index
-        return Notes(self.index.files, self.index.beside("notes.lock"))
+        return editor.Notes(self.index.files, self.index.beside("notes.lock"))
 
     @property
-    def remembering(self) -> RememberContext:
+    def remembering(self) -> remember_.RememberContext:
         """What remembering works with."""
-        return RememberContext(self.notes, self.index.walk, lambda: self.index.embedder)
+        return remember_.RememberContext(self.notes, self.index.walk, lambda: self.index.embedder)
 
     def remember(
         self,
@@ -313,7 +315,7 @@ class Notebook:
         supersedes: str = "",
         force: bool = False,
         now: dt.datetime | None = None,
-    ) -> Remembered:
+    ) -> remember_.Remembered:
         """Writes a text into today's note, or the named one, unless it is there already; the next search finds it."""
         now = now or dt.datetime.now()  # noqa: DTZ005 - the day of this place
         self.index.require_writable()
@@ -325,7 +327,9 @@ class Notebook:
             if file:
                 raise UsageError("a memory that supersedes another gets its own file", hint="leave out --file")
         whole = self.index.files.mode != "never" and self.index.files.any()
-        done = remember(self.remembering, NewMemory(text, now, file, heading, tags, day, supersedes, force))
+        done = remember_.remember(
+            self.remembering, remember_.NewMemory(text, now, file, heading, tags, day, supersedes, force)
+        )
         return replace(done, notices=(*done.notices, *self.keep_folder())) if whole else done
 
     def keep_folder(self) -> list[Notice]:
@@ -358,7 +362,7 @@ class Notebook:
         from_files: bool = False,
         backup: bool = True,
         now: dt.datetime | None = None,
-    ) -> Receipt:
+    ) -> forget_.Receipt:
         """Shows what would be forgotten; with `yes` forgets it for good, from the files too if asked to.
 
         What is named is forgotten in its own note; with `everywhere`, the same text in any other note as well.
@@ -369,33 +373,35 @@ class Notebook:
         if not yes:
             self.index.ensure_fresh(embed=False)
             pieces = self.selected(reference, query, session, before)
-            return Receipt("", tuple(pieces), everywhere, tuple(elsewhere(self.index.store, pieces)))
+            return forget_.Receipt("", tuple(pieces), everywhere, tuple(forget_.elsewhere(self.index.store, pieces)))
         self.index.require_writable()
         with self.index.exclusively():
             self.index.walk.sync()
             pieces = self.selected(reference, query, session, before)
             context = self.forgetting(now)
             if not pieces:
-                return Receipt("", ())
-            return forget(context, pieces, everywhere=everywhere, from_files=from_files, backup=backup)
+                return forget_.Receipt("", ())
+            return forget_.forget(context, pieces, everywhere=everywhere, from_files=from_files, backup=backup)
 
     def unforget(self, name: str) -> tuple[int, tuple[str, ...]]:
         """Lifts the tombstones of a receipt or an id: how many, and the backups that the receipt made."""
         self.index.require_writable()
         with self.index.exclusively():
             context = self.forgetting(None)
-            lifted = undo(context, name)
+            lifted = forget_.undo(context, name)
             self.index.walk.sync()
-        return len(lifted), tuple(p for r in sorted({s.receipt for s in lifted}) for p in backups_of(context, r))
+        return len(lifted), tuple(
+            p for r in sorted({s.receipt for s in lifted}) for p in forget_.backups_of(context, r)
+        )
 
-    def forgetting(self, now: dt.datetime | None) -> ForgetContext:
+    def forgetting(self, now: dt.datetime | None) -> forget_.ForgetContext:
         """What forgetting works with."""
         clock = now or dt.datetime.now()  # noqa: DTZ005 - the day of this place
-        return ForgetContext(self.index.walk, self.notes, self.index.beside("backup"), clock)
+        return forget_.ForgetContext(self.index.walk, self.notes, self.index.beside("backup"), clock)
 
-    def selected(self, reference: str, query: str, session: str, before: dt.date | None) -> list[Piece]:
+    def selected(self, reference: str, query: str, session: str, before: dt.date | None) -> list[selection.Piece]:
         """What somebody names to be forgotten, in one of four ways."""
-        select = Selection(self.index.walk)
+        select = selection.Selection(self.index.walk)
         if query:
             return select.saying(clean(query))
         if session:

@@ -125,7 +125,7 @@ class Search:
             text, limit=limit, profile=profile, filters=filters or Filters(), min_score=min_score,
             budget_tokens=budget_tokens, now=now, include_superseded=include_superseded,
         )  # fmt: skip
-        with self.index.searching():
+        with self.index.turns.searching():
             for last_try in (False, True):
                 store = self.index.store
                 try:
@@ -142,7 +142,7 @@ class Search:
                     if last_try or not self.index.recovered(error, store):
                         raise
         took_ms = (time.perf_counter() - begun) * 1000
-        unread = unread_notices(self.index.unread, asked.query.filters)
+        unread = unread_notices(self.index.looks.unread, asked.query.filters)
         notices = (*asked.notices, *found.notices, *unread, *lacking)
         self.paths_shown.update([hit.chunk.path for hit in found.hits])
         return replace(found, notices=notices, took_ms=took_ms)
@@ -153,7 +153,7 @@ class Search:
         if good or any(n.code in _CUT for n in found.notices):
             return []  # or it is known to lack what is not indexed yet, and no time is left for a look
         notices = self.index.lacking()
-        if asked.worded.text and not found.trace.candidates and self.index.store.keywords.term_counts(()).chunks:
+        if asked.worded.text and not found.trace.candidates and not self.index.is_empty:
             chosen = found.query.filters != Filters()
             message = f"no note{' that the filters let through' if chosen else ''} has any of these words"
             notices.append(Notice("no_match", message, "try other words" + (" or other filters" if chosen else "")))

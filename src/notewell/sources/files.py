@@ -5,21 +5,25 @@ from __future__ import annotations
 import io
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from notewell.opener import Opener, inside
-from notewell.sources.folder import Folder, has_memory
-from notewell.sources.ignore_rules import notices_of
+from notewell.settings import WORKSPACE_FILE
+from notewell.sources.folder import DOCUMENTS, Folder, has_memory, is_manifest
+from notewell.sources.ignore_rules import GIT_RULES, OWN_RULES, notices_of
 from notewell.sources.source import Known, Scanned
-from notewell.sources.tree_walk import TreeWalk, fixed_part, is_below
+from notewell.sources.tree_walk import VIRTUAL_ENVIRONMENT, TreeWalk, fixed_part, is_below
 from notewell.sources.tree_walk import path_of as path_of  # noqa: PLC0414 - for other sources
 from notewell.sources.tree_walk import too_large as too_large  # noqa: PLC0414
-from notewell.text.note_files import decode
+from notewell.text.note_files import ENTRY_FILES, decode
 from notewell.types import Document, Notice, Skipped
 
 _FIRST_BYTES = 65_536
+_SOME = 1_000_000
+_DEEP = 100  # folders in folders; a scan ends at more than that
+_RULE_FILES = (GIT_RULES, OWN_RULES, WORKSPACE_FILE, VIRTUAL_ENVIRONMENT)
 
 
 class FileSource:
@@ -40,6 +44,7 @@ class FileSource:
         self.folder, self.folder_limit = folder, folder_limit
         self.opener = opener_of(self.root, self.extra_paths)
         self.notices: tuple[Notice, ...] = ()
+        self._spare = 0  # how many more files the last scan could have taken
         self.unread: Counter[str] = Counter()  # documents that the last scan saw and that are not notes, by their kind
 
     @property
@@ -58,11 +63,41 @@ class FileSource:
         walk = TreeWalk(self, deadline, known=known)
         walk.everything()
         self.notices = notices_of(walk.odd, str(self.root))
+        self._spare = _SOME
         if (folder := walk.folder) is not None:
-            self.unread = folder.unread
+            self.unread, self._spare = folder.unread, folder.spare
             hint = "run it in a smaller folder, list what to leave out in .notewellignore, or raise folder_limit"
             self.notices += (Notice("folder_cut", folder.cut, hint),) if folder.cut else ()
         return walk.scanned()
+
+    def scan_some(self, locations: Collection[str]) -> Scanned | None:
+        """The notes at these locations; None where the rules for others, or what is told of them, may have changed."""
+        self._spare -= len(locations)
+        if self._spare < 0 or os.path.lexists(os.path.join(self.root, VIRTUAL_ENVIRONMENT)):
+            return None
+        walk = TreeWalk(self, None)
+        gone: set[str] = set()
+        for location in sorted(locations):
+            if self._concerns_others(location):
+                return None
+            path = path_of(location, self.root)
+            if os.path.lexists(location) and not walk.refuses(location):
+                walk.one(location)
+            if path not in walk.documents:
+                gone.add(path)
+        return replace(walk.scanned(), gone=gone)
+
+    def _concerns_others(self, location: str) -> bool:
+        """Whether a change at a location may be one for other files: by rules, settings, links, folders or a twin."""
+        name = os.path.basename(location).casefold()
+        inside = os.path.relpath(location, self.root)
+        if not is_below(location, str(self.root)) or not inside.isascii() or inside.count(os.sep) > _DEEP:
+            return True  # a name in two Unicode forms is one path
+        if name in _RULE_FILES or os.path.islink(location) or os.path.isdir(location):
+            return True
+        if inside.casefold() in ENTRY_FILES and not os.path.isdir(os.path.join(self.root, "memory")):
+            return True  # whether there is one may decide how the folder is read
+        return self.mode != "never" and (is_manifest(name) or os.path.splitext(name)[1] in DOCUMENTS)
 
     def any(self) -> bool:
         """Whether there is at least one note; stops at the first."""

@@ -69,7 +69,7 @@ class Folder:
         inner = folder != self.root
         code = inner and self._code.get(above, False)
         if self.mode != "all" and not _APPS & set(names):
-            code = code or any(_is_manifest(one) for one in names)
+            code = code or any(is_manifest(one) for one in names)
         elif _APPS & set(names):
             code = False
         self._code[folder] = code
@@ -110,6 +110,11 @@ class Folder:
             self.unread[kind] += 1
         return False
 
+    @property
+    def spare(self) -> int:
+        """How many more files and notes a walk could have seen; below 0 if it was cut."""
+        return -1 if self.cut else min(self.most - self._taken, _MOST_SEEN - self._seen)
+
     def _room(self) -> bool:
         """Counts one more file or folder, and returns whether a search can look at so many each time."""
         self._seen += 1
@@ -128,6 +133,7 @@ def has_memory(root: str) -> bool:
         return False
 
 
-def _is_manifest(name: str) -> bool:
+def is_manifest(name: str) -> bool:
+    """Whether a file of this name makes its folder one of code."""
     name = name.casefold()
     return name in _MANIFESTS or name.endswith(_MANIFEST_ENDINGS)

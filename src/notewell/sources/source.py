@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -20,13 +20,15 @@ Known = Mapping[str, Stored]
 class Scanned:
     """What a source found: the documents, what it skipped, and whether it saw everything.
 
-    `same` are the paths of documents that are as they were known, which are not among the documents.
+    `same` are the paths of documents that are as they were known, which are not among the documents. `gone` are the
+    paths of what was looked for by name and is not a document now.
     """
 
     documents: tuple[Document, ...]
     skipped: tuple[Skipped, ...] = ()
     complete: bool = True
     same: Set[str] = frozenset()
+    gone: Set[str] = frozenset()
 
 
 class Source(Protocol):
@@ -139,6 +141,14 @@ class Comparing(Protocol):
 
     def scan_changes(self, known: Known, *, deadline: float | None = None) -> Scanned:
         """The same as `scan`, with the paths of documents that are as they were stored in `same`."""
+
+
+@runtime_checkable
+class Narrowing(Protocol):
+    """A source that can look at a few files alone."""
+
+    def scan_some(self, locations: Collection[str]) -> Scanned | None:
+        """The documents at these locations, all that changed since the last look; None if others may depend on them."""
 
 
 @runtime_checkable

@@ -27,7 +27,7 @@ from notewell.types import Document, Skipped
 IGNORED_FOLDERS = frozenset(
     ("node_modules", "bower_components", "venv", "virtualenv", "site-packages", "__pycache__", "__pypackages__")
 )
-_VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
+VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
 _LOOK_EVERY = 64
 _DEEPEST = 200  # folders in folders
 _NAME = attrgetter("name")
@@ -213,7 +213,7 @@ class TreeWalk:
             return
         entries = self._list(folder)
         names = {e.name for e in entries}
-        if _VIRTUAL_ENVIRONMENT in names:
+        if VIRTUAL_ENVIRONMENT in names:
             return
         if self.folder is not None:
             self.folder.look(folder, names)
@@ -268,7 +268,10 @@ class TreeWalk:
 
     def one(self, location: str) -> Document | None:
         """The document of one location that is not refused."""
-        extra = not self._is_note(location) and any(self._is_extra(pattern, location) for pattern in self.extra_paths)
+        note = self._is_note(location)
+        extra = not note and any(self._is_extra(pattern, location) for pattern in self.extra_paths)
+        mode = "never" if note or extra else self._source.mode
+        self.folder = self._source.rules(mode) if mode != "never" else None  # which knows the day of a note
         self._file(location, "extra" if extra else "memory")
         return next(iter(self.documents.values()), None)
 
@@ -332,7 +335,7 @@ class TreeWalk:
         parts = os.path.relpath(location, start).split(os.sep)
         for number, part in enumerate(parts):
             names = set(os.listdir(here)) if os.path.isdir(here) else set()
-            if _VIRTUAL_ENVIRONMENT in names and here != self.root:
+            if VIRTUAL_ENVIRONMENT in names and here != self.root:
                 return "a virtual environment"
             rules = rules.below(here, names)
             here = os.path.join(here, part)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from notewell.errors import StoreError
 from notewell.opener import beside
+
+if sys.platform != "win32":
+    import fcntl
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.002, 0.05
 
@@ -36,10 +40,14 @@ def locked(path: Path | None, *, wait_s: float) -> Iterator[bool]:
 
 
 def _try(handle: int) -> bool:
-    from filelock import lock_descriptor  # noqa: PLC0415 - not every command needs a lock
-
     try:
-        return lock_descriptor(handle, blocking=False)
+        if sys.platform == "win32":
+            from filelock import lock_descriptor  # noqa: PLC0415 - it takes longer to load than most commands hold it
+
+            return lock_descriptor(handle, blocking=False)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the same lock as filelock's
+    except (BlockingIOError, PermissionError):
+        return False
     except OSError:
-        # A file system without locks must not stop us: SQLite keeps its writers apart by itself.
-        return True
+        return True  # a file system without locks must not stop us: SQLite keeps its writers apart by itself
+    return True

@@ -35,8 +35,8 @@ from notewell.types import Chunk, Document, Edge, Facts, Filters, Relations, Vec
 class DocumentStore(Protocol):
     """Documents and the chunks they were cut into."""
 
-    def stored(self) -> dict[str, Stored]:
-        """What is indexed, by path."""
+    def stored(self, paths: Sequence[str] | None = None) -> dict[str, Stored]:
+        """What is indexed, by path; of these paths alone, if any are named."""
 
     def put(
         self, document: Document, digest: str, facts: Facts, chunks: Sequence[Chunk], *, words: Sequence[ChunkWords],

@@ -8,10 +8,6 @@ from typing import Any, Literal
 from notewell import __version__
 from notewell.embed.chain import Probe
 from notewell.memory import Status, Text
-from notewell.notes.forget import Receipt, Rewritten
-from notewell.notes.remember import Remembered
-from notewell.notes.selection import Piece
-from notewell.notes.timeline import Entry
 from notewell.search import spec
 from notewell.search.combine import addends
 from notewell.search.explain import Why
@@ -79,29 +75,6 @@ STATUS = Shape(
 )
 SOURCE = Shape("name about read documents what command", SourceState)
 PROBE = Shape("name model=id * -id", Probe)
-REMEMBERED = Shape("written path start_line end_line citation id created notices", Remembered)
-PIECE = Shape("path start_line end_line citation id source text", Piece, id=str | None, text=str | None)
-REWRITTEN = Shape("*", Rewritten, backup=str | None)
-REMOVED = Shape("passages=chunks vectors", Receipt)
-PROOF = Shape("proved searched checked still_found lingering", Receipt)
-RECEIPT = Shape(
-    "receipt=id dry_run passages=pieces everywhere elsewhere files files_left_alone=kept_files removed tombstones"
-    " proof",
-    Receipt,
-    receipt=str | None,
-    dry_run=bool,
-    passages=[PIECE],
-    files=[REWRITTEN],
-    removed=REMOVED,
-    proof=PROOF,
-)
-ENTRY = Shape(
-    "id citation path start_line end_line heading source origin date=day first_line when by here",
-    Entry,
-    Chunk,
-    first_line=str,
-)
-TIMELINE = Shape("", entries=[ENTRY], notices=list[Notice])
 PROFILE = Shape("name fusion stages pool limit", Profile, fusion=str, stages=list[str])
 PROFILES = Shape("", profiles=[PROFILE])
 ERROR = Shape("", error=Notice)
@@ -146,7 +119,6 @@ def text(one: Text) -> dict[str, Any]:
 
 
 report = REPORT.fill
-remembered = REMEMBERED.fill
 
 
 def status(one: Status) -> dict[str, Any]:
@@ -180,19 +152,6 @@ def first_line(chunk: Chunk | None) -> str:
 def shortened(text: str) -> str:
     """The text, cut to 100 characters."""
     return text if len(text) <= _LINE else text[: _LINE - 1] + "…"
-
-
-def timeline(entries: Iterable[Entry], notices: Iterable[Notice]) -> dict[str, Any]:
-    """What came before and after."""
-    made = [ENTRY.fill(e, e.chunk, first_line=first_line(e.chunk)) for e in entries]
-    return {"entries": made, "notices": plain(notices)}
-
-
-def receipt(one: Receipt) -> dict[str, Any]:
-    """What was or would be forgotten; only a preview has the text."""
-    pieces = [PIECE.fill(p) | {"text": None if one.id else p.text} for p in one.pieces]
-    files, parts = [REWRITTEN.fill(f) for f in one.files], {"removed": REMOVED.fill(one), "proof": PROOF.fill(one)}
-    return RECEIPT.fill(one, dry_run=not one.id, passages=pieces, files=files, **parts)
 
 
 def context(packed: Context, *, explain: bool = False) -> dict[str, Any]:

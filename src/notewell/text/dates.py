@@ -73,7 +73,8 @@ _SEASONS = {
 
 _MOST_SPANS = 40  # of each form
 _LONGEST_FLAG = 200
-_DIGIT_OR_WIDE = re.compile(r"\d|[\u1100-\uffff]")
+_DIGIT = re.compile(r"\d")
+_WIDE = "\u1100"  # the first letter of a script without spaces, or of Korean
 _WORDS = re.compile(r"\w+")
 _TIME_WORDS = frozenset(
     (
@@ -180,7 +181,9 @@ def placed_spans(text: str, now: dt.datetime) -> list[tuple[int, int, Span]]:
 
 def _may_name_days(text: str) -> bool:
     """A quick test that most questions fail: a date has a digit, a word for a time, or a script without spaces."""
-    return _DIGIT_OR_WIDE.search(text) is not None or not _TIME_WORDS.isdisjoint(_WORDS.findall(lower(text)))
+    if _DIGIT.search(text) or max(text, default="") >= _WIDE:
+        return True
+    return not _TIME_WORDS.isdisjoint(_WORDS.findall(lower(text)))
 
 
 # The first and the last day. A reader takes today and a match with the groups y, m, d (year, month, day), n, u (number,

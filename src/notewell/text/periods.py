@@ -29,7 +29,7 @@ _EVENT = lazy_compile(
     r"|\bvor\s+(?:dem|der|den|unser\w*|mein\w*|ihr\w*|sein\w*)\s+(?:(?-i:[a-zäöüß]\w*)\s+){0,2}(?P<de>(?-i:[A-ZÄÖÜ])\w+)"
     r"|\bavant\s+(?:(?:le|la|les|notre|mon|ma|leur|de)\s+|l['’]|d['’])?(?P<fr>\w+)"
     r"|\bantes\s+(?:del|de\s+(?:la|el|los|las|nuestr[ao]|mi)|de)\s+(?P<es>\w+)"
-    r"|(?:\A|[，。,.;；？?！!\s]|在|我们|我們|公司)(?P<zh>[\u4e00-\u9fff]{2,6}?)(?:之前|以前|前(?![天年台端面后後]))"
+    r"|(?:\A|[，。,.;；？?！!\s]|在|我们|我們|公司)(?P<zh>(?-i:[\u4e00-\u9fff]){2,6}?)(?:之前|以前|前(?![天年台端面后後]))"
 )
 # "all", "between" and the like ask for several passages, "when" for the day of one.
 _HISTORY = lazy_compile(

@@ -294,7 +294,7 @@ def query_terms(text: str) -> Terms:
     prefixes: dict[str, None] = {}
     names: dict[str, None] = {}
     normal = _normal(clean(text))
-    for match in _ANY.finditer(normal):
+    for match in (_ASCII if normal.isascii() else _ANY).finditer(normal):
         token = match.group()
         if match.lastgroup:
             *grams, last = _bigrams(token)

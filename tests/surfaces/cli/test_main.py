@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from notewell import __version__
+from notewell.surfaces.cli.commands import TOPICS, cli
 from notewell.surfaces.cli.main import model_line
 from tests.conftest import Write
 
@@ -57,6 +58,32 @@ def test_a_keyword_search_needs_no_model() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
     assert json.loads(done.stdout)["mode"] == "lexical"
     assert done.stderr == "\n"
+
+
+NOTHING_NEW = """
+import sys
+from notewell.surfaces.cli.commands import run
+assert run([*sys.argv[2:], "--model", "none"]) == 0
+print(*sorted(set(sys.argv[1].split()) & set(sys.modules)), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("command", [["search", "port", "--json"], ["index", "--json"]])
+def test_a_process_that_finds_nothing_new_loads_only_what_it_needs(command: list[str]) -> None:
+    notewell("index", "--model", "none")
+    needless = ["fractions", "subprocess", "notewell.index.read_ahead"]
+    needless += [f"notewell.notes.{name}" for name in ("forget", "remember", "whole_note", "link_walk", "timeline")]
+    needless += ["notewell.surfaces.install.command", "notewell.surfaces.cli.hooking", "notewell.surfaces.cli.engines"]
+    needless += ["filelock", "platformdirs"] if sys.platform == "linux" else []
+    needless += ["numpy", "ctypes"] if command[0] == "index" else []
+    start = [sys.executable, "-c", NOTHING_NEW, " ".join(needless)]
+    done = subprocess.run([*start, *command], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stderr.splitlines()[-1] == ""
+
+
+def test_every_command_of_a_module_is_there() -> None:
+    assert all(command.name == name for name, command in cli.commands.items())
+    assert {name for names in TOPICS.values() for name in names} == set(cli.commands)
 
 
 def test_two_searches_print_the_same_bytes_but_for_the_time() -> None:

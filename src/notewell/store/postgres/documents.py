@@ -73,9 +73,10 @@ class Documents:
         self._reader, self._keywords, self._relations, self._history = chunks, keywords, relations, history
         self.chunks = chunks.chunks
 
-    def stored(self) -> dict[str, Stored]:
-        columns = "path, source, size, mtime_ns, synced_ns, digest, tail"
-        rows = self._db.all(f"SELECT {columns} FROM documents WHERE workspace = $w ORDER BY id")
+    def stored(self, paths: Sequence[str] | None = None) -> dict[str, Stored]:
+        sql = "SELECT path, source, size, mtime_ns, synced_ns, digest, tail FROM documents WHERE workspace = $w"
+        some = "" if paths is None else " AND path = ANY(%(paths)s)"
+        rows = self._db.all(f"{sql}{some} ORDER BY id", {"paths": list(paths or ())})
         return {r[0]: Stored(*r) for r in rows}
 
     @writes

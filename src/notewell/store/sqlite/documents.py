@@ -39,8 +39,9 @@ class Documents:
         self._chunks, self._segments, self._relations = chunks, segments, relations
         self.chunks = chunks.chunks
 
-    def stored(self) -> dict[str, Stored]:
-        rows = self._all("SELECT path, source, size, mtime_ns, synced_ns, digest, tail FROM documents")
+    def stored(self, paths: Sequence[str] | None = None) -> dict[str, Stored]:
+        sql = "SELECT path, source, size, mtime_ns, synced_ns, digest, tail FROM documents"
+        rows = self._all(sql) if paths is None else self._all_in(f"{sql} WHERE path IN ({{}})", paths)
         new = tuple.__new__  # a third of the time of a call of the class, for a hundred thousand rows
         return {row[0]: new(Stored, row) for row in rows}
 

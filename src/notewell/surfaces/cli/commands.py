@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import os
 import sys
+from collections import UserDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,19 +20,7 @@ from notewell.errors import UsageError, WorkspaceError
 from notewell.memory import Memory
 from notewell.search.prompt_block import DEFAULT_BUDGET
 from notewell.surfaces import failures, view
-from notewell.surfaces.cli import (
-    choosing,
-    ending,
-    engines,
-    hooking,
-    importing,
-    moving,
-    options,
-    render,
-    serving,
-    tracing,
-    writing,
-)
+from notewell.surfaces.cli import ending, options, render
 from notewell.surfaces.cli.main import model_line
 from notewell.surfaces.cli.options import (
     Workspace,
@@ -40,7 +30,6 @@ from notewell.surfaces.cli.options import (
     with_memory,
     with_workspace,
 )
-from notewell.surfaces.install import command as installing
 from notewell.types import Notice
 
 TOPICS: Mapping[str, tuple[str, ...]] = {
@@ -50,9 +39,27 @@ TOPICS: Mapping[str, tuple[str, ...]] = {
     "Agents and browser": ("install", "hook", "mcp", "serve", "engine"),
     "Set up and measure": ("init", "config", "eval", "demo"),
 }
+# Commands with a module, which is loaded when one of them is used or all are listed.
+_ELSEWHERE = {
+    "timeline": "cli.tracing", "trace": "cli.tracing", "link": "cli.tracing",
+    "remember": "cli.writing", "forget": "cli.writing", "watch": "cli.writing", "import": "cli.importing",
+    "sources": "cli.choosing", "mcp": "cli.serving", "serve": "cli.serving", "install": "install.command",
+    "migrate": "cli.moving", "hook": "cli.hooking", "engine": "cli.engines",
+}  # fmt: skip
 _LONGEST = 90
 _MEANT = "notewell.meant"
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+class _Commands(UserDict[str, click.Command]):
+    """The commands by name, those of `_ELSEWHERE` too."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        found: click.Command | None = self.data[name]
+        if found is None:
+            module = importlib.import_module(f"notewell.surfaces.{_ELSEWHERE[name]}")
+            found = self[name] = getattr(module, "import_" if name == "import" else name)
+        return found
 
 
 class _Group(click.Group):
@@ -118,7 +125,7 @@ def _completion(ctx: click.Context, _param: click.Parameter, shell: str | None) 
     ctx.exit()
 
 
-@click.group(cls=_Group, context_settings=_CONTEXT, no_args_is_help=True)
+@click.group(cls=_Group, commands=_Commands.fromkeys(_ELSEWHERE), context_settings=_CONTEXT, no_args_is_help=True)
 @click.version_option(__version__, "-V", "--version", message=f"notewell %(version)s\n{model_line()}")
 @click.option(
     "--completion", type=click.Choice(["bash", "zsh", "fish"]), is_eager=True, expose_value=False, callback=_completion,
@@ -398,18 +405,3 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort: nobody should meet a traceback
         code = ending.failed(error, as_json=ending.wants_json(arguments))
     return code
-
-
-_NOTES = (tracing.timeline, tracing.trace, tracing.link, writing.remember, writing.forget, writing.watch)
-_MORE = (
-    choosing.sources,
-    importing.import_,
-    serving.mcp,
-    serving.serve,
-    installing.install,
-    moving.migrate,
-    hooking.hook,
-    engines.engine,
-)
-for _command in (*_NOTES, *_MORE):
-    cli.add_command(_command)

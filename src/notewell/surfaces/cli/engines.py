@@ -96,10 +96,11 @@ def _show(act: str, found: list[dict[str, Any]]) -> None:
         elif act == "stop":
             click.echo(one_line(f"stopped: {one['workspace']} (process {one['pid']})"))
         else:
+            ends = "a part of notewell serve" if one["hosted"] else f"ends after {one['idle_s']:g} s without use"
             click.echo(one_line(one["workspace"]))
             click.echo(
                 f"    process {one['pid']}, {one['memory_mb']:.0f} MB, up {one['seconds']} s, {one['windows']} windows,"
-                f" {one['answered']} answers, ends after {one['idle_s']:g} s without use"
+                f" {one['answered']} answers, {ends}"
             )
             looks = (
                 "looks at no file that has not changed" if not one["looks"] else f"looks at every file: {one['looks']}"

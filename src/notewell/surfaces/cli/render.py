@@ -16,10 +16,10 @@ from notewell.search.explain import Why
 from notewell.settings import Settings
 from notewell.store.values import Figures
 from notewell.text.fence import shown
-from notewell.text.words import UNSEEN, counted, index_terms, query_terms, visible
+from notewell.text.words import UNSEEN, counted, index_terms, lazy_compile, query_terms, visible
 from notewell.types import Estimate, Found, Notice, SyncReport
 
-_WORD = re.compile(rf"[^\W_]+(?:(?:[_.\-/:@']|[\u200c{UNSEEN}]+)[^\W_]+)*")
+_WORD = lazy_compile(rf"[^\W_]+(?:(?:[_.\-/:@']|[\u200c{UNSEEN}]+)[^\W_]+)*")
 _FEW = 3
 _EVERY_S = 10.0  # between two lines of progress in a log
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

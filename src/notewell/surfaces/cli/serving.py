@@ -9,13 +9,14 @@ import socket
 import stat
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import click
 
 from notewell.errors import UsageError
 from notewell.memory import Memory
-from notewell.surfaces.cli.options import with_memory
+from notewell.surfaces.cli.options import with_memory, workspace_of
 from notewell.surfaces.cli.render import one_line
 from notewell.surfaces.failures import without_mcp
 
@@ -92,7 +93,22 @@ def serve(
     from notewell.surfaces.server.limits import server  # noqa: PLC0415
 
     _end_on_sigterm()
-    server(application(memory, door, read_only=read_only)).run(sockets=[listening])
+    app = application(memory, door, read_only=read_only)
+    with _engine(memory):
+        server(app).run(sockets=[listening])
+
+
+def _engine(memory: Memory) -> AbstractContextManager[None]:
+    """Lets other commands of this workspace be answered by this process, where that is wanted."""
+    from notewell.surfaces.engine.daemon import hosted  # noqa: PLC0415
+    from notewell.surfaces.engine.thin import options_of, place_of  # noqa: PLC0415
+
+    given = click.get_current_context().params
+    options = given["given"], given["index_path"], given["model"]
+    place = place_of(str(memory.root), options_of(*options), os.environ) if memory.settings.engine.enabled else None
+    if place is None:
+        return nullcontext()
+    return hosted(memory, workspace_of(str(memory.root), *options), place, os.environ)
 
 
 def _end_on_sigterm() -> None:

@@ -11,7 +11,7 @@ from notewell.memory import Memory
 from notewell.notes.link_walk import Direction, Hop, LinkWalk, Node
 from notewell.notes.links import LINKS_FILE, written
 from notewell.notes.timeline import Entry
-from notewell.surfaces import arguments, view
+from notewell.surfaces import arguments, note_view, view
 from notewell.surfaces.cli import render
 from notewell.surfaces.cli.options import answer, filter_options, with_memory
 from notewell.surfaces.shapes import Shape, plain
@@ -42,7 +42,7 @@ def timeline(
     days = arguments.days(around, "--around")
     filters = Filters(path=path, source=source or "", origin=origin or "")
     entries, notices = memory.timeline(reference, around=days, window=window, filters=filters)
-    answer(as_json, lambda: view.timeline(entries, notices), lambda: click.echo(_timeline(entries)), notices)
+    answer(as_json, lambda: note_view.timeline(entries, notices), lambda: click.echo(_timeline(entries)), notices)
 
 
 @click.command()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from notewell.errors import UsageError
-from notewell.surfaces import arguments, view
+from notewell.surfaces import arguments, note_view, view
 from notewell.surfaces.cli import render
 from notewell.surfaces.cli.options import Number, answer, emit, with_memory
 from notewell.text.words import counted
@@ -54,7 +54,7 @@ def remember(
     )  # fmt: skip
     text = f"{'remembered in' if done.written else 'already there:'} {render.one_line(done.citation)}  {done.id}"
     text += "" if done.written else " (--force writes it anyway)"
-    answer(as_json, lambda: view.remembered(done), lambda: click.echo(text), done.notices)
+    answer(as_json, lambda: note_view.remembered(done), lambda: click.echo(text), done.notices)
 
 
 def _given(words: Sequence[str]) -> str:
@@ -99,7 +99,7 @@ def forget(
         selector, query=query, session=session, before=arguments.day(before, "--before", now), yes=yes,
         everywhere=everywhere, from_files=from_files, backup=not no_backup, now=now,
     )  # fmt: skip
-    answer(as_json, lambda: view.receipt(done), lambda: _show(done, yes=yes, from_files=from_files))
+    answer(as_json, lambda: note_view.receipt(done), lambda: _show(done, yes=yes, from_files=from_files))
 
 
 def _undo(memory: Memory, name: str, *, as_json: bool, others: bool) -> None:

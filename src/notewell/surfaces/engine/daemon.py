@@ -13,8 +13,9 @@ import os
 import secrets
 import signal
 import sys
+import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from notewell.settings import WORKSPACE_FILE, Settings, load, user_file
 from notewell.store.lock import locked
 from notewell.surfaces import failures
 from notewell.surfaces.engine.attach import MOST_BYTES, VERSION, Answer
-from notewell.surfaces.engine.launch import end_hung
+from notewell.surfaces.engine.launch import end_hung, mark
 from notewell.surfaces.engine.pipe import Pending
 from notewell.surfaces.engine.place import Place, proof, refuse_stranger, secret_of
 
@@ -50,6 +51,7 @@ def serve(here: Workspace, place: Place, env: Mapping[str, str]) -> bool:
     for last_try in (False, True):
         with locked(Path(place.lock), wait_s=_HANDOVER_S) as mine:
             if mine:
+                mark(place, hosted=False)
                 asyncio.run(Engine(here, place, env).serve())
                 return True
         if last_try or not end_hung(place):
@@ -57,15 +59,46 @@ def serve(here: Workspace, place: Place, env: Mapping[str, str]) -> bool:
     return False
 
 
-class Engine:
-    """One engine; its parts run in the loop of asyncio but for the calls, which have threads."""
+@contextlib.contextmanager
+def hosted(memory: Memory, here: Workspace, place: Place, env: Mapping[str, str]) -> Iterator[None]:
+    """Lets a server be the engine of its place, with the memory that it has open; where another is one, after that.
 
-    def __init__(self, here: Workspace, place: Place, env: Mapping[str, str]) -> None:
+    Once it has ended it stays so: somebody stopped it, has another version, or changed the settings.
+    """
+    over = threading.Event()
+    made: list[Engine] = []
+
+    def run() -> None:
+        while not made and not over.is_set():
+            with locked(Path(place.lock), wait_s=0.0) as mine:
+                if mine:
+                    mark(place, hosted=True)
+                    made.append(Engine(here, place, env, memory))
+                    asyncio.run(made[0].serve())
+            over.wait(_LOOK_S)
+
+    threading.Thread(target=run, name="notewell-engine", daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+        for engine in made:
+            engine.leave()
+
+
+class Engine:
+    """One engine; its parts run in the loop of asyncio but for the calls, which have threads.
+
+    With a `memory` it is a part of the server that has it open, and stays as long as that.
+    """
+
+    def __init__(self, here: Workspace, place: Place, env: Mapping[str, str], memory: Memory | None = None) -> None:
         self._here, self._place, self._env = here, place, env
+        self._hosted = memory is not None
         self._files = (user_file(env), here.root / WORKSPACE_FILE)
         self._signature = self._sign()  # before they are read, so that no change in between is missed
         self._settings: Settings = load(here.root, env=env, flags=here.flags)
-        self._memory: Memory | None = None
+        self._memory = memory
         self._ready, self._ended = asyncio.Event(), asyncio.Event()
         self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="engine")
         self._windows = self._calls = self._answered = 0
@@ -81,7 +114,7 @@ class Engine:
         loop = asyncio.get_running_loop()
         listening = self._place.listen()
         self._inode = os.stat(self._place.address).st_ino
-        if os.name != "nt":
+        if os.name != "nt" and not self._hosted:
             loop.add_signal_handler(signal.SIGTERM, self.end)
         begin = asyncio.start_unix_server if self._place.local else asyncio.start_server
         server = await begin(self._connected, sock=listening, limit=MOST_BYTES)
@@ -95,15 +128,22 @@ class Engine:
         until = time.monotonic() + _LAST_ANSWERS_S
         while self._calls and time.monotonic() < until:
             await asyncio.sleep(_BEAT_S)
+        if self._hosted:
+            return
         os._exit(0)  # a model that is being loaded, or a sync, is not waited for
 
     def end(self) -> None:
         """Takes no more calls; those under way get a moment."""
-        if not self._ended.is_set() and self._is_ours():
+        if not self._ended.is_set():
+            self.leave()
+        self._ended.set()
+
+    def leave(self) -> None:
+        """Lets nobody find it any more."""
+        if self._is_ours():
             for file in (self._place.address, self._place.begun):
                 with contextlib.suppress(OSError):
                     os.unlink(file)
-        self._ended.set()
 
     def _open(self, loop: asyncio.AbstractEventLoop) -> None:
         """Opens the memory and begins to watch; what only some callers need is loaded after that."""
@@ -111,8 +151,10 @@ class Engine:
         from notewell.surfaces.server.upkeep import Upkeep  # noqa: PLC0415
 
         answers.route_streams()
-        self._memory = memory = self._here.open()
-        Upkeep(memory).__enter__()
+        memory = self._memory
+        if memory is None:
+            self._memory = memory = self._here.open()
+            Upkeep(memory).__enter__()
         loop.call_soon_threadsafe(self._ready.set)
         import notewell.surfaces.cli.commands  # noqa: PLC0415
         import notewell.surfaces.server.stdio  # noqa: F401, PLC0415 - the MCP packages, which a window waits for
@@ -150,11 +192,11 @@ class Engine:
 
     def _is_needed(self) -> bool:
         """Whether somebody may still call: the folders are there, as they are not after a logout, and not for long."""
-        late = time.monotonic() > max(self._wanted.values())
+        late = not self._hosted and time.monotonic() > max(self._wanted.values())
         return self._is_ours() and self._here.root.is_dir() and not (late and not self._windows and not self._calls)
 
     def _pause_s(self) -> float:
-        return min(_LOOK_S, max(_BEAT_S, max(self._wanted.values()) - time.monotonic()))
+        return _LOOK_S if self._hosted else min(_LOOK_S, max(_BEAT_S, max(self._wanted.values()) - time.monotonic()))
 
     def _used(self, by: str, *, leaving: bool = False) -> None:
         idle_s = self._settings.engine.idle_s
@@ -268,7 +310,7 @@ class Engine:
 
     def _status(self) -> dict[str, Any]:
         memory = self._memory
-        probe = memory.index.changes if memory else None
+        probe = memory.index.looks.probe if memory else None
         doubt = (
             probe.doubt if probe else "conversations or extra paths are searched" if memory else "it is being started"
         )
@@ -281,6 +323,7 @@ class Engine:
             "windows": self._windows,
             "answered": self._answered,
             "idle_s": self._settings.engine.idle_s,
+            "hosted": self._hosted,
             "looks": doubt,
             "memory_mb": _memory_mb(),
         }

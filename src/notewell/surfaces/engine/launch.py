@@ -110,8 +110,19 @@ def end_hung(place: Place) -> bool:
     return False
 
 
+def mark(place: Place, *, hosted: bool) -> None:
+    """Notes whether the engine, whose lock the caller holds, is a part of a server."""
+    with contextlib.suppress(FileNotFoundError):
+        if hosted:
+            beside(place.host).replace(place.host, b"", mode=0o600, settled=False)
+        else:
+            os.unlink(place.host)
+
+
 def end_process(place: Place) -> bool:
-    """Kills the process that listens at a place; only one of this user is reached there at all."""
+    """Kills the engine at a place, but no server that is one; only a process of this user is reached there at all."""
+    if os.path.exists(place.host):
+        return False
     with contextlib.suppress(OSError):
         made = place.connect(within_s=_HUNG_S)
         with made:

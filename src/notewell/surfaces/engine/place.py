@@ -60,6 +60,11 @@ class Place(NamedTuple):
         """The file whose time of change tells when an engine was started last."""
         return os.path.join(self.folder, f"{self.name}.start")
 
+    @property
+    def host(self) -> str:
+        """The file that is there if the engine is a part of a server, which nobody kills for being silent."""
+        return os.path.join(self.folder, f"{self.name}.host")
+
     def connect(self, *, within_s: float) -> socket.socket:
         """A connection to whoever listens; OSError if nobody does, or a stranger."""
         if not self.local:

@@ -19,7 +19,7 @@ from notewell.search import profiles
 from notewell.search.pipeline import Profile
 from notewell.search.prompt_block import DEFAULT_BUDGET
 from notewell.settings import ORIGINS
-from notewell.surfaces import arguments, view
+from notewell.surfaces import arguments, note_view, view
 from notewell.surfaces.arguments import SOURCES, ArgumentError, short
 from notewell.surfaces.server import markup, texts
 from notewell.surfaces.server.texts import Answer
@@ -321,7 +321,7 @@ def _why(memory: Memory, given: Mapping[str, Any]) -> Answer:
 
 @_call(
     "Timeline",
-    view.TIMELINE,
+    note_view.TIMELINE,
     texts.timeline,
     Param("reference", str, REFERENCE.doc),
     Param("around", str, "a day, a month or a phrase, instead of a passage"),
@@ -334,12 +334,12 @@ def _timeline(memory: Memory, given: Mapping[str, Any]) -> Answer:
     around = arguments.days(given.get("around"), "around")
     filters = Filters(**_among(given, "path", "source", "origin"))
     rest = _among(given, "window")
-    return view.timeline(*memory.timeline(given.get("reference", ""), around=around, filters=filters, **rest))
+    return note_view.timeline(*memory.timeline(given.get("reference", ""), around=around, filters=filters, **rest))
 
 
 @_call(
     "Remember",
-    view.REMEMBERED,
+    note_view.REMEMBERED,
     texts.remember,
     Param("text", str, "what to remember, as Markdown", required=True, longest=100_000),
     Param("file", str, "note to write to, such as memory/topic.md; default: the note of the day"),
@@ -358,12 +358,12 @@ def _remember(memory: Memory, given: Mapping[str, Any]) -> Answer:
     now = arguments.local_now()
     day = arguments.day(given.get("date"), "date", now)
     rest = _among(given, "file", "heading", "tags", "supersedes", "force")
-    return view.remembered(memory.remember(given["text"], day=day, now=now, **rest))
+    return note_view.remembered(memory.remember(given["text"], day=day, now=now, **rest))
 
 
 @_call(
     "Forget",
-    view.RECEIPT,
+    note_view.RECEIPT,
     texts.forget,
     Param("reference", str, REFERENCE.doc),
     Param("query", str, "all of these words, in one paragraph or list item"),
@@ -383,7 +383,7 @@ def _forget(memory: Memory, given: Mapping[str, Any]) -> Answer:
     now = arguments.local_now()
     before = arguments.day(given.get("before"), "before", now)
     rest = _among(given, "query", "session", "everywhere", "from_files", "yes")
-    return view.receipt(memory.forget(given.get("reference", ""), before=before, now=now, **rest))
+    return note_view.receipt(memory.forget(given.get("reference", ""), before=before, now=now, **rest))
 
 
 @_call("Index status", view.STATUS, texts.status, brief=" -> documents chunks notices")

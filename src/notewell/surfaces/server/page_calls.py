@@ -230,7 +230,8 @@ def _never_found(memory: Memory, seen: Overview, entries: Sequence[Injected]) ->
 def _unread(memory: Memory) -> list[dict[str, Any]]:
     """Files and sources that are not read, or only partly."""
     files = [
-        {"path": s.path, "reason": s.reason, "hint": _PARTLY if s.partly else _BROKEN} for s in memory.index.unread
+        {"path": s.path, "reason": s.reason, "hint": _PARTLY if s.partly else _BROKEN}
+        for s in memory.index.looks.unread
     ]
     waiting = [s for s in memory.index.survey.latest() if not s.read and s.documents]
     return [*files, *({"path": s.name, "reason": f"{s.amount}: {s.about}", "hint": s.command} for s in waiting)]
