@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from notewell.surfaces.server.guard import Door
-from tests.surfaces.server.browser import Tab, at, browsing, go, keep, needs_axe, needs_chromium, serious, tab
+from tests.surfaces.server.browser import Tab, at, go, keep, needs_axe, needs_chromium, serious
 from tests.surfaces.server.page_notes import HOSTILE, write_notes
 from tests.surfaces.server.served import Served, serving
 
@@ -30,6 +30,10 @@ VIEWS = {
     "time": "#/time",
     "laboratory": "#/lab?q=staging%20port",
 }
+BUILDERS = re.compile(
+    r"\b(legs?|lexical|vector|collapse|combine|signals|suppress|MMR|fusion|profile|candidates?|chunks?)\b",
+    re.IGNORECASE,
+)
 
 pytestmark = needs_chromium
 
@@ -48,18 +52,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with serving(root, sources="memory,sessions", sessions__paths=str(root / "chats")) as one:
         one.memory.sync()
         yield one
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with browsing() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def one_tab(browser: Browser, served: Served) -> Iterator[Tab]:
-    with tab(browser, served.port) as made:
-        yield made
 
 
 @pytest.fixture
@@ -90,7 +82,7 @@ def test_every_view_fits_and_says_nothing_wrong(browser: Browser, served: Served
 
 
 @needs_axe
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light"), (1280, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), [(w, s) for w in (390, 1280) for s in ("light", "dark")])
 def test_axe_finds_nothing_serious(browser: Browser, served: Served, width: int, scheme: str) -> None:
     found: dict[str, list[str]] = {}
     with at(browser, served.port, width=width, scheme=scheme) as page:
@@ -179,9 +171,24 @@ def test_why_is_a_note_missing(page: Page) -> None:
     page.get_by_label("Path of the note").fill("memory/rtl.md")
     page.get_by_role("button", name="Tell me").click()
     expect(page.locator(".absent")).to_contain_text("memory/rtl.md")
+    page.locator(".absent").get_by_text("The numbers").click()
+    expect(page.locator(".absent table")).to_contain_text("by its words")
+    assert not BUILDERS.search(page.inner_text(".absent"))
     page.get_by_label("Path of the note").fill("memory/none.md")
     page.get_by_role("button", name="Tell me").click()
     expect(page.locator(".absent")).to_contain_text("no note or passage is called")
+
+
+def test_a_note_that_a_filter_or_the_day_leaves_out_is_said_to_be(page: Page) -> None:
+    for where, reason in (
+        ("&where=memory/cjk.md", "it is not in memory/cjk.md"),
+        ("&as_of=2026-02-10", "it is from 2026-02-14, later than 2026-02-10"),
+    ):
+        go(page, f"#/search?q=staging%20port%208014{where}")
+        page.get_by_text("Why isn’t that here?").click()
+        page.get_by_label("Path of the note").fill("memory/2026-02-14.md")
+        page.get_by_role("button", name="Tell me").click()
+        expect(page.locator(".absent")).to_contain_text(reason)
 
 
 def test_chips_narrow_the_hits_and_stay_in_the_address(page: Page) -> None:
@@ -213,6 +220,14 @@ def test_keys_are_enough(page: Page) -> None:
     page.keyboard.press("ArrowDown")
     expect(page.locator("#hits > li").nth(1)).to_have_attribute("aria-selected", "true")
     page.keyboard.press("ArrowUp")
+    expect(page.locator(".beside .target")).to_contain_text("8014")
+    page.keyboard.press("Enter")
+    expect(page.locator(".beside .text")).to_be_focused()
+    page.keyboard.press("w")
+    expect(page.locator(".why > p")).to_be_visible()
+    page.keyboard.press("o")
+    expect(page.locator(".read .target")).to_contain_text("8014")
+    page.go_back()
     expect(page.locator(".beside .target")).to_contain_text("8014")
     page.keyboard.press("Enter")
     expect(page.locator(".beside .text")).to_be_focused()
@@ -430,16 +445,13 @@ def test_an_old_address_with_a_question_still_works(browser: Browser, served: Se
 
 
 def test_the_builders_words_are_only_in_the_laboratory(page: Page) -> None:
-    words = re.compile(
-        r"\b(legs?|collapse|settle stage|suppress|MMR|fusion|profile|candidates?|chunks?)\b", re.IGNORECASE
-    )
     for name, where in VIEWS.items():
         go(page, where)
         if name == "search":
             page.evaluate("document.querySelectorAll('.why, .why details').forEach(d => { d.open = true; })")
             expect(page.locator(".why .slopes text").first).to_be_attached()
         if name != "laboratory":
-            assert not words.search(page.inner_text("#view")), (name, words.findall(page.inner_text("#view")))
+            assert BUILDERS.findall(page.inner_text("#view")) == [], name
 
 
 def test_nothing_moves_for_those_who_asked_for_less_motion() -> None:
