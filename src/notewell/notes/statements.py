@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from notewell.compare.change import figures, gives_new_figure, says_other
 from notewell.compare.reading import sentences
 from notewell.store.ports import Store
 from notewell.text.words import STOP_WORDS, term_set
@@ -19,6 +20,7 @@ _MOST_CHUNKS = 200  # of a note; a longer one is hardly a list of facts
 _MOST_VERSIONS = 20
 _LONGEST = 300
 _WORD = re.compile(r"[^\W\d_][\w'-]*")
+_NUMBER = re.compile(r"\d+")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
@@ -95,7 +97,7 @@ def _statement(own: Chunk, versions: Sequence[Chunk]) -> Statement:
     said |= {c.row: nearest_sentence(c, said[own.row]) for c in others}
     kept: list[Chunk] = []
     for chunk in versions:
-        if not kept or term_set(said[kept[-1].row]) != term_set(said[chunk.row]):
+        if not kept or not _says_the_same(said[kept[-1].row], said[chunk.row]):
             kept.append(chunk)
     made = [
         Version(said[c.row][:_LONGEST], c.citation, c.day, after.day if after else None)
@@ -103,6 +105,15 @@ def _statement(own: Chunk, versions: Sequence[Chunk]) -> Statement:
         if c is not None
     ]
     return Statement(_subject(own, [said[c.row] for c in kept]), tuple(made))
+
+
+def _says_the_same(one: str, other: str) -> bool:
+    """Whether two versions have the same words, or the same numbers and differ in nothing that denies the other."""
+    if term_set(one) == term_set(other):
+        return True
+    if not figures(one) or gives_new_figure(one, other) or gives_new_figure(other, one):
+        return False
+    return bool(figures(other)) and not says_other(_NUMBER.sub("", one), _NUMBER.sub("", other))
 
 
 def nearest_sentence(chunk: Chunk, text: str) -> str:

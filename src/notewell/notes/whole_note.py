@@ -79,7 +79,9 @@ def whole_note(index: Index, path: str, *, as_of: dt.date | None = None) -> Whol
     hand_made, notices = read_links(index.root)
     hops = walk(resolver, resolver.whole(path), links=hand_made, depth=1, direction="both").hops
     if as_of and day and day > as_of:
-        notices.append(Notice("later", f"this note is of {day}, after {as_of}"))
+        notices.append(Notice("later", f"this note is from {day}: it was not there on {as_of}"))
+    elif as_of and dt.date.fromtimestamp(document.mtime_ns / 1e9) > as_of:  # noqa: DTZ012 - a day of this place
+        notices.append(Notice("changed_since", f"this note changed after {as_of} and is shown as it is now"))
     return WholeNote(
         path, facts.title if facts else path, document.source, day, chunks[0].origin if chunks else "owner",
         facts.pinned if facts else False, _is_kept(store, path, turns), hash_of(index, path), text, tuple(turns),

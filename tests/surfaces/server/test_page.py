@@ -5,6 +5,7 @@ Pictures are kept in build/screens. Change and the laboratory have tests of thei
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from notewell.surfaces.hooks.journal import Journal, Passage
 from notewell.surfaces.server.guard import Door
 from tests.surfaces.server.browser import Tab, at, go, keep, needs_axe, needs_chromium, serious
 from tests.surfaces.server.page_notes import HOSTILE, write_notes
@@ -45,6 +47,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     text = "# Links\n\nSee [[2026-01-09]] and [the first day](2026-02-01.md).\n\n| a | b |\n| - | - |\n| 1 | 2 |\n"
     (root / "memory/links.md").write_text(text, encoding="utf-8")
     (root / f"memory/{HOSTILE_NAME}.md").write_text("# A name\n\nThe walrus has a strange file.\n", encoding="utf-8")
+    boat = "---\ntags: [sailing]\nconflicts_with: memory/cjk.md\n---\n# Boat\n\nThe boat is called Petrel.\n"
+    (root / "memory/boat.md").write_text(boat, encoding="utf-8")
     (root / "chats").mkdir()
     turns = [("user", "Where does the heron nest? <b>bold</b>"), ("assistant", f"In the *reeds*. {HOSTILE}")]
     lines = [json.dumps({"role": role, "content": said}) for role, said in turns]
@@ -63,6 +67,12 @@ def page(one_tab: Tab) -> Iterator[Page]:
 def ask(page: Page, words: str) -> None:
     page.fill("#query", words)
     expect(page.locator("#hits > li").first).to_be_visible()
+
+
+def given(served: Served, prompt: str, citation: str, now: dt.datetime) -> None:
+    """A hook gave a passage to an agent."""
+    root, passages = served.memory.root, [Passage(citation, "hash", 0.9)]
+    Journal(os.environ).add(host="claude", workspace=root, prompt=prompt, tokens=9, passages=passages, now=now)
 
 
 def selected(page: Page) -> str:
@@ -96,13 +106,15 @@ def test_axe_finds_nothing_serious(browser: Browser, served: Served, width: int,
 
 
 def test_home_shows_what_is_remembered_and_what_needs_a_person(page: Page, served: Served) -> None:
-    expect(page.locator(".figures")).to_contain_text("35")
+    expect(page.locator(".figures")).to_contain_text("36")
     expect(page.locator(".heat a").first).to_be_visible()
     needs = page.get_by_role("region", name="Needs you")
     expect(needs).to_contain_text("55000")
     expect(needs).to_contain_text("40000")
     expect(page.get_by_role("region", name="Lately")).to_be_visible()
     expect(page.get_by_role("region", name="Topics")).to_contain_text("Lunch")
+    expect(page.get_by_role("region", name="Topics")).to_contain_text("#sailing")
+    expect(needs.locator(".said", has_text="Petrel")).to_be_visible()
     page.get_by_role("link", name=re.compile("14 Feb 2026")).click()
     expect(page.locator(".day").first).to_have_attribute("data-day", "2026-02-14")
 
@@ -227,6 +239,7 @@ def test_keys_are_enough(page: Page) -> None:
     expect(page.locator(".why > p")).to_be_visible()
     page.keyboard.press("o")
     expect(page.locator(".read .target")).to_contain_text("8014")
+    expect(page.locator("#view")).to_be_focused()
     page.go_back()
     expect(page.locator(".beside .target")).to_contain_text("8014")
     page.keyboard.press("Enter")
@@ -253,6 +266,38 @@ def test_a_note_is_a_page_with_outline_links_and_neighbours(page: Page) -> None:
     expect(page.get_by_role("region", name="Links")).to_contain_text("Links")
     go(page, "#/note/memory/none.md")
     expect(page.get_by_role("alert")).to_contain_text("none.md")
+
+
+def test_a_note_says_what_it_said_over_time_and_where_it_was_given_to_agents(page: Page, served: Served) -> None:
+    given(served, "what is the budget", "memory/2026-01-09.md#L3", dt.datetime(2026, 2, 20, 9, tzinfo=dt.UTC))
+    go(page, "#/note/memory/2026-01-09.md")
+    versions = page.get_by_role("region", name="Over time").locator(".versions li")
+    expect(versions).to_have_count(2)
+    expect(versions.first).to_contain_text("40000")
+    expect(versions.first).to_contain_text("until 9 Jan 2026")
+    expect(versions.last).to_contain_text("55000")
+    expect(versions.last).to_contain_text("now")
+    agents = page.get_by_role("region", name="Given to agents")
+    expect(agents).to_contain_text("what is the budget")
+    agents.get_by_role("link", name="L3").click()
+    expect(page.locator(".read .target")).to_contain_text("55000")
+
+
+def test_a_look_back_shows_nothing_that_came_later(page: Page, served: Served) -> None:
+    given(served, "what is for lunch", "memory/2026-02-08.md#L7", dt.datetime(2026, 2, 20, 9, tzinfo=dt.UTC))
+    Journal(os.environ).mark(Journal(os.environ).entries()[0].id)
+    page.reload()
+    expect(page.get_by_role("region", name="Needs you")).to_contain_text("what is for lunch")
+    go(page, "#/?as_of=2026-02-10")
+    expect(page.get_by_role("region", name="Lately").locator("[data-row]").first).to_have_text("Day 10")
+    assert "lunch" not in page.inner_text("#view").replace("Lunch", "")
+    assert "Not read" not in page.inner_text("#view")
+    go(page, "#/note/memory/2026-02-08.md")
+    expect(page.locator(".notice")).to_contain_text("shown as it is now")
+    assert page.get_by_role("region", name="Given to agents").count() == 0
+    go(page, "#/note/memory/2026-02-14.md")
+    expect(page.locator(".notice")).to_contain_text("it was not there on 2026-02-10")
+    assert "8014" not in page.inner_text("#view")
 
 
 def test_a_conversation_is_read_turn_by_turn_and_stays_text(page: Page) -> None:

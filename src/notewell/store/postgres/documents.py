@@ -319,13 +319,13 @@ class Documents:
         paths = json.loads(f"[{','.join(heading for heading, _ in rows)}]")  # at once: few notes share a heading
         return [(tuple(path), count) for path, (_, count) in zip(paths, rows, strict=True)]
 
-    def texts_with(self, part: str, filters: Filters, limit: int) -> list[str]:
+    def texts_with(self, part: str, filters: Filters, limit: int) -> list[tuple[str, str]]:
         where, values = self._reader.passing(filters)
         sql = (
-            f"SELECT c.text FROM {CHUNKS} WHERE {where or 'true'} AND strpos(c.text, %(part)s) > 0"
+            f"SELECT d.path, c.text FROM {CHUNKS} WHERE {where or 'true'} AND strpos(c.text, %(part)s) > 0"
             " ORDER BY c.row DESC LIMIT %(limit)s"
         )
-        return [text for (text,) in self._db.all(sql, {**values, "part": part, "limit": limit})]
+        return list(self._db.all(sql, {**values, "part": part, "limit": limit}))
 
     def says(self, line: str) -> bool:
         sql = "SELECT 1 FROM chunks WHERE workspace = $w AND strpos(text, %s) > 0 LIMIT 1"

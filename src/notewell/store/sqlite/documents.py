@@ -212,11 +212,11 @@ class Documents:
         paths = json.loads(f"[{','.join(heading for heading, _ in rows)}]")  # at once: few notes share a heading
         return [(tuple(path), count) for path, (_, count) in zip(paths, rows, strict=True)]
 
-    def texts_with(self, part: str, filters: Filters, limit: int) -> list[str]:
+    def texts_with(self, part: str, filters: Filters, limit: int) -> list[tuple[str, str]]:
         where, values = self._chunks.only(filters)
         has = f"{' AND' if where else ' WHERE'} instr(c.text, ?)"
-        sql = f"SELECT c.text FROM chunks c{where}{has} ORDER BY c.row DESC LIMIT ?"
-        return [text for (text,) in self._all(sql, (*values, part, limit))]
+        sql = f"SELECT d.path, c.text FROM chunks c JOIN documents d ON d.id = c.document{where}{has}"
+        return self._all(f"{sql} ORDER BY c.row DESC LIMIT ?", (*values, part, limit))
 
     def says(self, line: str) -> bool:
         return bool(self._all("SELECT 1 FROM chunks WHERE instr(text, ?) LIMIT 1", (line,)))
