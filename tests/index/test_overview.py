@@ -41,7 +41,7 @@ def test_everything_is_counted(memory: Memory) -> None:
 
 def test_topics_are_headings_and_tags_by_use(memory: Memory) -> None:
     found = [(t.name, t.kind, t.count) for t in seen(memory).topics]
-    assert found[:3] == [("Log", "heading", 3), ("Staging", "heading", 2), ("ports", "tag", 2)]
+    assert found[:3] == [("Log", "heading", 3), ("ports", "tag", 2), ("Staging", "heading", 2)]
     assert ("ops", "tag", 1) in found
     assert not {"09:30", "code", "at"} & {name for name, _, _ in found}
 

@@ -22,7 +22,7 @@ from notewell.text.words import STOP_WORDS, term_set
 from notewell.types import Chunk, Filters
 
 MOST = 50
-_TOPICS = 40
+_TOPICS = 24
 _LATELY = 20
 _LOOKED_AT = 1_000  # chunks in dispute, and as many with copies: more than anybody settles in a day
 _TAGGED = 20_000
@@ -161,9 +161,11 @@ def _topics(store: Store, filters: Filters, listed: Sequence[Listed]) -> list[To
         tags.update(dict.fromkeys(own, passages.get(name, 0)))
     for name, text in store.documents.texts_with("#", filters, _TAGGED):
         tags.update(set(_TAG.findall(_CODE.sub("", text))) - of_note.get(name, set()))
-    found = [(-count, "heading", name) for name, count in headings.items() if not _TIME.match(name)]
-    found += [(-count, "tag", name) for name, count in tags.items() if count]
-    return [Topic(name, kind, -count) for count, kind, name in heapq.nsmallest(_TOPICS, found)]
+    # Who writes a tag means a topic, so of two that are used alike it comes first.
+    found = [(-count, 1, name) for name, count in headings.items() if not _TIME.match(name)]
+    found += [(-count, 0, name) for name, count in tags.items() if count]
+    kinds = ("tag", "heading")
+    return [Topic(name, kinds[kind], -count) for count, kind, name in heapq.nsmallest(_TOPICS, found)]
 
 
 def _conflicts(store: Store, filters: Filters, root: Path) -> list[Conflict]:
