@@ -308,7 +308,7 @@ class Documents:
             " GROUP BY d.path, d.source, d.title, d.date, d.mtime_ns, d.pinned ORDER BY d.path",
             values,
         )
-        return [Listed(*(*r[:8], bool(r[8]))) for r in rows]
+        return list(map(Listed._make, rows))
 
     def headings(self, filters: Filters) -> list[tuple[tuple[str, ...], int]]:
         where, values = self._reader.passing(filters)
