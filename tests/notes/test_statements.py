@@ -44,6 +44,7 @@ def test_each_version_holds_until_the_next(memory: Memory) -> None:
     ("second", "texts"),
     [
         ("The staging port is 9443 since Monday.", ["8081", "9443 now", "9600"]),
+        ("The staging port is 9443 since 3 September;", ["8081", "9443 now", "9600"]),
         ("The staging port is not 9443.", ["8081", "9443 now", "not 9443", "9600"]),
         ("The staging port is 9500 and not 9443.", ["8081", "9443 now", "9500", "9600"]),
     ],

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from notewell.compare.change import figures, gives_new_figure, says_other
+from notewell.compare.change import denies, figures, gives_new_figure
 from notewell.compare.reading import sentences
 from notewell.store.ports import Store
 from notewell.text.words import STOP_WORDS, term_set
@@ -20,7 +20,6 @@ _MOST_CHUNKS = 200  # of a note; a longer one is hardly a list of facts
 _MOST_VERSIONS = 20
 _LONGEST = 300
 _WORD = re.compile(r"[^\W\d_][\w'-]*")
-_NUMBER = re.compile(r"\d+")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
@@ -104,16 +103,16 @@ def _statement(own: Chunk, versions: Sequence[Chunk]) -> Statement:
         for c, after in pairwise((*kept, None))
         if c is not None
     ]
-    return Statement(_subject(own, [said[c.row] for c in kept]), tuple(made))
+    return Statement(_subject(own, [said[c.row] for c in versions]), tuple(made))
 
 
 def _says_the_same(one: str, other: str) -> bool:
-    """Whether two versions have the same words, or the same numbers and differ in nothing that denies the other."""
+    """Whether two versions have the same words, or the same numbers and neither denies the other."""
     if term_set(one) == term_set(other):
         return True
-    if not figures(one) or gives_new_figure(one, other) or gives_new_figure(other, one):
+    if not figures(one) or not figures(other) or denies(one) != denies(other):
         return False
-    return bool(figures(other)) and not says_other(_NUMBER.sub("", one), _NUMBER.sub("", other))
+    return not gives_new_figure(one, other) and not gives_new_figure(other, one)
 
 
 def nearest_sentence(chunk: Chunk, text: str) -> str:
