@@ -22,7 +22,7 @@ from notewell.text.words import STOP_WORDS, term_set
 from notewell.types import Chunk, Filters
 
 MOST = 50
-_TOPICS = 24
+_TOPICS = 40
 _LATELY = 20
 _LOOKED_AT = 1_000  # chunks in dispute, and as many with copies: more than anybody settles in a day
 _TAGGED = 20_000
