@@ -256,10 +256,9 @@ _TYPE = """async (text) => {
 }"""
 
 
-def page(port: int, pid: int, questions: Sequence[str]) -> Iterator[Figure]:
-    """What a person at the page waits for: from a key stroke to its hits, and a slider's redraw in the laboratory."""
-    typed: list[float] = []
-    drawn, pools = [], []
+def typed(port: int, pid: int, questions: Sequence[str], count: int) -> Iterator[Figure]:
+    """What a person waits for who types a question: from a key stroke to its hits."""
+    took: list[float] = []
     with browser() as chromium:
         if chromium is None:
             return
@@ -268,8 +267,22 @@ def page(port: int, pid: int, questions: Sequence[str]) -> Iterator[Figure]:
         made.wait_for_selector("#hits", state="attached")
         before = cpu(pid)
         for question in questions:
-            typed += made.evaluate(_TYPE, question[:60])
-        each = (cpu(pid) - before) / len(typed) * 1000
+            took += made.evaluate(_TYPE, question[:60])
+        each = (cpu(pid) - before) / len(took) * 1000
+    key, what = f"page_key_{count}", f"page, {count:,} notes: key stroke to hits"
+    how = f"{len(took)} key strokes of {len(questions)} questions in headless Chromium, wall"
+    yield Figure(key, f"{what}, p50", statistics.median(took), "ms", how)
+    yield Figure(f"{key}_p95", "the same, p95", float(np.percentile(took, 95)), "ms", how, 60.0)
+    yield Figure(f"{key}_cpu", "the same, CPU time of the server", each, "ms", "mean, question embedded, hits rendered")
+
+
+def drawn(port: int, questions: Sequence[str]) -> Iterator[Figure]:
+    """What a person waits for who moves a slider of the laboratory."""
+    took, pools = [], []
+    with browser() as chromium:
+        if chromium is None:
+            return
+        made = chromium.new_page(viewport={"width": 1280, "height": 900})
         made.goto(f"http://127.0.0.1:{port}/#/lab")
         made.wait_for_selector("#profile option", state="attached")
         made.get_by_text("Try other settings").click()
@@ -280,17 +293,11 @@ def page(port: int, pid: int, questions: Sequence[str]) -> Iterator[Figure]:
                 with made.expect_response("**/api/search"):
                     made.locator("#vector").fill(value)
                 made.wait_for_timeout(60)
-                drawn.append(float(made.get_attribute("#slopes", "data-draw-ms") or "nan"))
+                took.append(float(made.get_attribute("#slopes", "data-draw-ms") or "nan"))
                 pools.append(made.locator("#slopes path.near").count())
             made.get_by_role("button", name="Reset to the profile").click()
-    how = f"{len(typed)} key strokes of {len(questions)} questions in headless Chromium, wall"
-    yield Figure("page_key", "page: key stroke to hits, p50", statistics.median(typed), "ms", how)
-    yield Figure("page_key_p95", "the same, p95", float(np.percentile(typed, 95)), "ms", how, 60.0)
-    yield Figure(
-        "page_key_cpu", "the same, CPU time of the server", each, "ms", "mean, question embedded, hits rendered"
-    )
-    how = f"{len(drawn)} steps of {statistics.median(pools):.0f} candidates; worst {max(drawn):.0f}"
-    yield Figure("page_draw", "page: the drawing of one slider step, p50", statistics.median(drawn), "ms", how, 50.0)
+    how = f"{len(took)} steps of {statistics.median(pools):.0f} candidates; worst {max(took):.0f}"
+    yield Figure("page_draw", "page: the drawing of one slider step, p50", statistics.median(took), "ms", how, 50.0)
 
 
 def workspace(root: Path, count: int) -> None:
@@ -322,11 +329,11 @@ def main(arguments: Sequence[str]) -> int:
             chunks = memory.store.counts()["chunks"]
         figures = list(mcp(root, home, questions[:63]))
         with serving(root, home) as (port, pid):
-            figures += page(port, pid, questions[100:115])
+            figures += [*typed(port, pid, questions[100:115], asked.notes), *drawn(port, questions[100:115])]
             for clients in CLIENTS:
                 figures += load(port, pid, questions[:100], asked.seconds, clients=clients)
         with serving(base / "many", home) as (port, pid):
-            figures += opened(port, pid, asked.many)
+            figures += [*opened(port, pid, asked.many), *typed(port, pid, questions[100:115], asked.many)]
     print(f"{chunks:,} passages; {about(host, asked.notes)}\n")
     print(table([line(f) for f in figures]))
     return 0

@@ -512,6 +512,8 @@ def test_edges_are_kept_by_name_and_go_with_their_document(store: Store) -> None
     assert store.history.edges_from(["a"]) == told
     assert store.history.edges_to(["b"]) == told
     assert store.history.edges_to(["a", "nothing"]) == store.history.edges_from([]) == []
+    assert store.history.edges_like("derives_from") == told[1:]
+    assert store.history.edges_like("derives") == []
     store.history.put_edges("memory/a.md", told[1:])
     assert store.history.edges_from(["a"]) == told[1:]
     store.history.put_edges("memory/gone.md", told)
@@ -947,9 +949,11 @@ def test_headings_are_counted_by_their_path(store: Store) -> None:
 def test_texts_with_a_part_come_newest_first_and_bounded(store: Store) -> None:
     put(store, "a.md", "tea #drink", "nothing", "#plan it", facts=Facts(date=dt.date(2026, 5, 6)))
     put(store, "b.md", "50% of _all #later", facts=Facts(date=dt.date(2026, 5, 8)))
-    assert store.documents.texts_with("#", NO_FILTERS, 9) == ["50% of _all #later", "#plan it", "tea #drink"]
-    assert store.documents.texts_with("#", Filters(as_of=dt.date(2026, 5, 7)), 1) == ["#plan it"]
-    assert store.documents.texts_with("% of _", NO_FILTERS, 9) == ["50% of _all #later"]
+    found = store.documents.texts_with("#", NO_FILTERS, 9)
+    assert [text for _, text in found] == ["50% of _all #later", "#plan it", "tea #drink"]
+    assert {path for path, _ in found} <= {one.path for one in store.documents.listed(NO_FILTERS)}
+    assert [t for _, t in store.documents.texts_with("#", Filters(as_of=dt.date(2026, 5, 7)), 1)] == ["#plan it"]
+    assert [t for _, t in store.documents.texts_with("% of _", NO_FILTERS, 9)] == ["50% of _all #later"]
 
 
 def test_days_are_counted_by_the_time_of_a_turn_or_the_day_of_its_note(store: Store) -> None:

@@ -29,7 +29,7 @@ def memory(root: Path, write: Write) -> Iterator[Memory]:
 
 
 def seen(memory: Memory, as_of: dt.date | None = None) -> Overview:
-    return overview(memory.store, Filters(as_of=as_of))
+    return overview(memory.store, Filters(as_of=as_of), memory.root)
 
 
 def test_everything_is_counted(memory: Memory) -> None:
@@ -41,9 +41,38 @@ def test_everything_is_counted(memory: Memory) -> None:
 
 def test_topics_are_headings_and_tags_by_use(memory: Memory) -> None:
     found = [(t.name, t.kind, t.count) for t in seen(memory).topics]
-    assert found[:3] == [("Log", "heading", 3), ("Staging", "heading", 2), ("ports", "tag", 2)]
+    assert found[:3] == [("Log", "heading", 3), ("ports", "tag", 2), ("Staging", "heading", 2)]
     assert ("ops", "tag", 1) in found
     assert not {"09:30", "code", "at"} & {name for name, _, _ in found}
+
+
+def test_a_tag_of_the_front_matter_is_one_of_all_passages_of_its_note(memory: Memory, write: Write) -> None:
+    write("memory/boat.md", "---\ntags: [sailing, '#ports']\n---\n# Boat\n\nA boat. #sailing\n\n## Sail\n\nA sail.\n")
+    write("memory/later.md", "---\ndate: 2026-12-01\ntag: sailing\n---\n# Later\n\nMore.\n")
+    memory.sync()
+    found = {t.name: t.count for t in seen(memory).topics if t.kind == "tag"}
+    assert found == {"ports": 4, "sailing": 3, "ops": 1}
+    then = {t.name: t.count for t in seen(memory, dt.date(2026, 10, 1)).topics if t.kind == "tag"}
+    assert then == {"ports": 3, "sailing": 2}
+    assert memory.trace("memory/boat.md", direction="both")[0].hops == (), "a tag is not a link"
+
+
+def test_what_somebody_said_to_contradict_is_in_dispute_until_it_is_settled(memory: Memory, write: Write) -> None:
+    front = "---\nconflicts_with: memory/tea.md\n---\n"
+    write("memory/cake.md", f"{front}# Cake\n\nThere is cake.\n\n## When\n\nTea is served at noon, not at four.\n")
+    memory.sync()
+    [first] = [c for c in seen(memory).conflicts if "staging" not in c.text]
+    assert {first.chunk.path, first.other.path} == {"memory/cake.md", "memory/tea.md"}
+    assert "at noon" in f"{first.text} {first.other_text}", "the passages that have most in common"
+    before = stamp(memory.store, memory.root)
+    memory.link("memory/copy.md", "conflicts_with", "memory/2026-05-06.md")
+    assert stamp(memory.store, memory.root) != before
+    assert "memory/copy.md" in {c.other.path for c in seen(memory).conflicts}
+    tea = memory.store.documents.chunks_of("memory/tea.md")[0]
+    settled = f"# Cake\n\n## When\n\nTea is served at noon, not at four.\n<!-- supersedes: {tea.id} -->\n"
+    write("memory/cake.md", front + settled)
+    memory.sync()
+    assert not any("memory/cake.md" in (c.chunk.path, c.other.path) for c in seen(memory).conflicts)
 
 
 def test_the_newest_of_several_is_set_against_each_of_the_others(memory: Memory) -> None:
@@ -77,6 +106,14 @@ def test_what_changed_lately_is_new_or_changed(memory: Memory, write: Write) -> 
     assert found["memory/2026-05-06.md"] == "changed"
 
 
+def test_lately_was_another_time_on_a_day_before(memory: Memory, write: Write) -> None:
+    found = {one.path: (one.when, one.what) for one in seen(memory, dt.date(2026, 10, 1)).lately}
+    assert found == {
+        "memory/2026-09-03.md": ("2026-09-03", "added"),
+        "memory/2026-05-06.md": ("2026-05-06", "added"),
+    }, "what has no day of its own and changed since may not have been there"
+
+
 def test_only_settled_notes_may_count_as_never_shown(memory: Memory) -> None:
     assert seen(memory).settled == ("memory/2026-05-06.md",)
 
@@ -90,11 +127,11 @@ def test_as_of_a_day_nothing_later_is_there(memory: Memory) -> None:
 
 
 def test_the_stamp_changes_with_what_it_stands_for(memory: Memory, write: Write) -> None:
-    before = stamp(memory.store)
-    assert stamp(memory.store) == before
+    before = stamp(memory.store, memory.root)
+    assert stamp(memory.store, memory.root) == before
     write("memory/new.md", "# New\n\nSomething else.\n")
     memory.sync()
-    assert stamp(memory.store) != before
+    assert stamp(memory.store, memory.root) != before
 
 
 def test_an_empty_memory_has_an_empty_overview(tmp_path: Path) -> None:

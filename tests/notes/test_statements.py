@@ -40,6 +40,28 @@ def test_each_version_holds_until_the_next(memory: Memory) -> None:
         assert told(memory, path) == [("staging port", expected)]
 
 
+@pytest.mark.parametrize(
+    ("second", "texts"),
+    [
+        ("The staging port is 9443 since Monday.", ["8081", "9443 now", "9600"]),
+        ("The staging port is 9443 since 3 September;", ["8081", "9443 now", "9600"]),
+        ("The staging port is not 9443.", ["8081", "9443 now", "not 9443", "9600"]),
+        ("The staging port is 9500 and not 9443.", ["8081", "9443 now", "9500", "9600"]),
+    ],
+)
+def test_a_version_that_says_the_same_as_the_one_before_adds_nothing(
+    memory: Memory, write: Write, second: str, texts: list[str]
+) -> None:
+    write("memory/2026-09-09.md", f"# Staging\n\n{second}\n")
+    memory.sync()
+    old = memory.store.documents.chunks_of("memory/2026-09-09.md")[0]
+    write("memory/2026-11-02.md", f"# Staging\n\nThe staging port is 9600 now.\n<!-- supersedes: {old.id} -->\n")
+    memory.sync()
+    [(_, versions)] = told(memory, "memory/2026-11-02.md")
+    assert [text for text, _ in versions if not any(part in text for part in texts)] == []
+    assert len(versions) == len(texts)
+
+
 def test_as_of_a_day_nothing_later_is_known(memory: Memory) -> None:
     [(_, versions)] = told(memory, "memory/2026-05-06.md", dt.date(2026, 10, 1))
     assert [span for _, span in versions] == ["2026-05-06 2026-09-03", "2026-09-03 None"]

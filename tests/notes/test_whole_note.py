@@ -51,6 +51,7 @@ def test_as_of_a_day_what_is_later_does_not_link(memory: Memory) -> None:
     assert [one.path for one in note.backlinks] == ["memory/2026-05-06.md"]
     later = memory.notebook.whole("memory/2026-05-08.md", as_of=dt.date(2026, 5, 7))
     assert [n.code for n in later.notices] == ["later"]
+    assert [n.code for n in memory.notebook.whole("auth", as_of=dt.date(2026, 1, 1)).notices] == ["changed_since"]
 
 
 def test_neighbours_are_the_nearest_notes_in_time(memory: Memory) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
@@ -13,6 +14,7 @@ from notewell.search.evidence import ask
 from notewell.search.explain import Why, one_line, why
 from notewell.search.pipeline import Profile, run
 from notewell.search.profiles import PROFILES
+from notewell.types import Filters, Trace
 from tests.search.made import candidate, chunk, context_of, query, store_of
 
 EMBEDDER = HashedEmbedder()
@@ -91,6 +93,34 @@ def test_a_passage_that_no_leg_found_says_why_for_each(executor: Executor) -> No
         "lexical: not among its 3 candidates: it shares no word with the question",
         "vector: it is off",
     )
+
+
+DATED = [
+    chunk("may", "The router password is swordfish.", date=dt.date(2026, 5, 6), source="memory"),
+    chunk("bare", "The router password is unknown.", source="memory"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "filters", "reason"),
+    [
+        ("may", Filters(as_of=dt.date(2026, 5, 1)), "it is from 2026-05-06, later than 2026-05-01"),
+        ("may", Filters(since=dt.date(2026, 6, 1)), "it is from 2026-05-06, before 2026-06-01"),
+        ("may", Filters(until=dt.date(2026, 5, 1)), "it is from 2026-05-06, after 2026-05-01"),
+        ("bare", Filters(since=dt.date(2026, 6, 1)), "it is from 2026-05-20, before 2026-06-01"),
+        ("may", Filters(path="other/"), "it is not in other/"),
+        ("may", Filters(source="sessions"), "it is from memory, not sessions"),
+        ("may", Filters(origin="agent"), "it is by owner, not agent"),
+    ],
+)
+def test_a_passage_that_a_filter_leaves_out_is_said_to_be(name: str, filters: Filters, reason: str) -> None:
+    one = next(c for c in DATED if c.id == name)
+    keywords = store_of(DATED, EMBEDDER).keywords
+    asked = ask("router password", keywords.term_counts)
+    known: dict[str, Any] = {"asked": asked, "places": keywords.term_places([], asked.measured), "vector_note": ""}
+    told = why(one, query(filters=filters), Trace(), changed=dt.date(2026, 5, 20), **known)
+    assert told.verdict == f"left out by a filter: {reason}"
+    assert why(one, query(), Trace(), **known).verdict == "no leg found it"
 
 
 def test_a_leg_that_found_others_better_says_what_is_shared(executor: Executor) -> None:

@@ -31,6 +31,11 @@ def _said(sentence: str) -> Statement:
     return Statement(tokens(sentence[:_LONGEST]))
 
 
+def denies(sentence: str) -> bool:
+    """Whether a sentence says that something is not so."""
+    return bool(_of_kind(sentence, NOT))
+
+
 def figures(sentence: str) -> frozenset[str]:
     """The numbers, days and names in code of a sentence."""
     return _of_kind(sentence, FIGURE) | _of_kind(sentence, DATE)
@@ -54,5 +59,4 @@ def says_other(one: str, other: str) -> bool:
     said = _said(one), _said(other)
     if share(*said) < LEAST_SHARED:
         return False
-    denied = bool(_of_kind(one, NOT)) != bool(_of_kind(other, NOT))
-    return denied or compare(*said) is Likeness.AGAINST
+    return denies(one) != denies(other) or compare(*said) is Likeness.AGAINST

@@ -12,7 +12,7 @@ from typing import Literal
 from notewell.errors import UsageError
 from notewell.notes.reference import chunk_at, inside_root, namesakes
 from notewell.store.ports import Store
-from notewell.text.link_syntax import KIND, KINDS, candidates_for, link_key, place_of, slug
+from notewell.text.link_syntax import KIND, KINDS, TAG, candidates_for, link_key, place_of, slug
 from notewell.text.reference_syntax import ID, ID_LENGTH
 from notewell.types import Chunk, Edge, End
 
@@ -216,12 +216,12 @@ def _around(
     keys = [link_key(node.path), *(c.id for c in ours)]
     more = [(e, *resolver.ends(e)) for c in ours for e in further(c)] if further else []
     if direction != "in":
-        made = ((e, *resolver.ends(e)) for e in resolver.store.history.edges_from(keys))
+        made = ((e, *resolver.ends(e)) for e in resolver.store.history.edges_from(keys) if e.kind != TAG)
         for edge, start, end in chain(made, given, more):
             if _meets(start, node):
                 yield edge.kind, "out", end
     if direction != "out":
-        naming = ((e, *resolver.ends(e)) for e in resolver.store.history.edges_to(keys))
+        naming = ((e, *resolver.ends(e)) for e in resolver.store.history.edges_to(keys) if e.kind != TAG)
         for edge, start, end in chain(naming, given, more):
             if _meets(end, node):
                 yield edge.kind, "in", start

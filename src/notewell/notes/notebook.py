@@ -163,7 +163,11 @@ class Notebook:
         asked = ask(found.query.text, keywords.term_counts)
         places = keywords.term_places([chunk.row], asked.measured)
         note = "" if found.mode != "lexical" else "meaning search did not take part"
-        said = explain.why(chunk, found.query, found.trace, asked=asked, places=places, vector_note=note)
+        ns = self.index.store.documents.changed_ns([chunk.path]).get(chunk.path)
+        changed = dt.datetime.fromtimestamp(ns / 1e9).date() if ns else None  # noqa: DTZ006 - a day of this place
+        said = explain.why(
+            chunk, found.query, found.trace, asked=asked, places=places, vector_note=note, changed=changed
+        )
         return found, replace(said, lines=(*said.lines, *gone))
 
     def _known(self, reference: str) -> Target:

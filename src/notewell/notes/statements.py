@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from notewell.compare.change import denies, figures, gives_new_figure
 from notewell.compare.reading import sentences
 from notewell.store.ports import Store
 from notewell.text.words import STOP_WORDS, term_set
@@ -95,14 +96,23 @@ def _statement(own: Chunk, versions: Sequence[Chunk]) -> Statement:
     said |= {c.row: nearest_sentence(c, said[own.row]) for c in others}
     kept: list[Chunk] = []
     for chunk in versions:
-        if not kept or term_set(said[kept[-1].row]) != term_set(said[chunk.row]):
+        if not kept or not _says_the_same(said[kept[-1].row], said[chunk.row]):
             kept.append(chunk)
     made = [
         Version(said[c.row][:_LONGEST], c.citation, c.day, after.day if after else None)
         for c, after in pairwise((*kept, None))
         if c is not None
     ]
-    return Statement(_subject(own, [said[c.row] for c in kept]), tuple(made))
+    return Statement(_subject(own, [said[c.row] for c in versions]), tuple(made))
+
+
+def _says_the_same(one: str, other: str) -> bool:
+    """Whether two versions have the same words, or the same numbers and neither denies the other."""
+    if term_set(one) == term_set(other):
+        return True
+    if not figures(one) or not figures(other) or denies(one) != denies(other):
+        return False
+    return not gives_new_figure(one, other) and not gives_new_figure(other, one)
 
 
 def nearest_sentence(chunk: Chunk, text: str) -> str:

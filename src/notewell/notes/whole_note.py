@@ -17,7 +17,7 @@ from notewell.sources.source import Conversations
 from notewell.store.ports import Store
 from notewell.text.link_syntax import place_of
 from notewell.text.words import clean
-from notewell.types import Chunk, Filters, Notice, Turn
+from notewell.types import Chunk, Document, Filters, Notice, Turn
 
 _NEIGHBOURS = 64  # so many passages before and after are looked at for one of another note
 
@@ -78,8 +78,7 @@ def whole_note(index: Index, path: str, *, as_of: dt.date | None = None) -> Whol
     day = facts.date if facts and facts.date else min(days, default=None)
     hand_made, notices = read_links(index.root)
     hops = walk(resolver, resolver.whole(path), links=hand_made, depth=1, direction="both").hops
-    if as_of and day and day > as_of:
-        notices.append(Notice("later", f"this note is of {day}, after {as_of}"))
+    notices += _since(as_of, day, document) if as_of else []
     return WholeNote(
         path, facts.title if facts else path, document.source, day, chunks[0].origin if chunks else "owner",
         facts.pinned if facts else False, _is_kept(store, path, turns), hash_of(index, path), text, tuple(turns),
@@ -88,6 +87,15 @@ def whole_note(index: Index, path: str, *, as_of: dt.date | None = None) -> Whol
         tuple(statements(store, chunks, filters)), tuple(chunks),
         *_neighbours(store, chunks, filters), tuple(notices),
     )  # fmt: skip
+
+
+def _since(as_of: dt.date, day: dt.date | None, document: Document) -> list[Notice]:
+    """What a look back from a day cannot show of a note."""
+    if day and day > as_of:
+        return [Notice("later", f"this note is from {day}: it was not there on {as_of}")]
+    if dt.date.fromtimestamp(document.mtime_ns / 1e9) > as_of:  # noqa: DTZ012 - a day of this place
+        return [Notice("changed_since", f"this note changed after {as_of} and is shown as it is now")]
+    return []
 
 
 def hash_of(index: Index, path: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 
 from notewell.search import spec
@@ -9,8 +10,9 @@ from notewell.search.combine import sum_in_words
 from notewell.search.evidence import WeightedQuestion, measures
 from notewell.search.meaning import near_lines
 from notewell.search.stages import Cut
+from notewell.store.rows import path_matcher
 from notewell.store.values import Placed
-from notewell.types import Candidate, Chunk, Query, Step, Trace
+from notewell.types import Candidate, Chunk, Filters, Query, Step, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,11 @@ def _nearest_part(candidate: Candidate) -> str:
     return f"line {first} is nearest in meaning" if first == last else f"lines {first}–{last} are nearest in meaning"
 
 
-def why(chunk: Chunk, query: Query, trace: Trace, *, asked: WeightedQuestion, places: Placed, vector_note: str) -> Why:
-    """What happened to a passage, whether it was returned or not."""
+def why(
+    chunk: Chunk, query: Query, trace: Trace, *, asked: WeightedQuestion, places: Placed, vector_note: str,
+    changed: dt.date | None = None,
+) -> Why:  # fmt: skip
+    """What happened to a passage, whether it was returned or not; an undated one counts as of the day it `changed`."""
     lines: list[str] = []
     for step in trace.legs:
         absent = f"not among its {len(step.marks)} candidates{_absence(step.stage, asked, places)}"
@@ -59,6 +64,8 @@ def why(chunk: Chunk, query: Query, trace: Trace, *, asked: WeightedQuestion, pl
     if vector_note and not any(step.stage == "vector" for step in trace.legs):
         lines.append(f"vector: {vector_note}")
     candidate = trace.candidates.get(chunk.id)
+    if candidate is None and (reason := _left_out(chunk, query.filters, changed)):
+        return Why(chunk, f"left out by a filter: {reason}", None, (), None)
     if candidate is None:
         return Why(chunk, "no leg found it", None, tuple(lines), None)
     signals = ", ".join(f"{name} {value:.3f}" for name, value in sorted(candidate.signals.as_dict().items()))
@@ -78,6 +85,20 @@ def why(chunk: Chunk, query: Query, trace: Trace, *, asked: WeightedQuestion, pl
         lines.append(f"{step.stage}: {_rank(step, chunk.id)}")
     rank = next((m.rank for step in trace.steps[-1:] for m in step.marks if m.id == chunk.id), None)
     return Why(chunk, f"returned at rank {rank}", rank, tuple(lines), candidate)
+
+
+def _left_out(chunk: Chunk, asked: Filters, changed: dt.date | None) -> str:
+    """Which filter a passage does not pass; a look back shows what is undated, since nobody knows when it came."""
+    day = chunk.day or changed
+    reasons = {
+        f"it is from {chunk.source}, not {asked.source}": asked.source and chunk.source != asked.source,
+        f"it is by {chunk.origin}, not {asked.origin}": asked.origin and chunk.origin != asked.origin,
+        f"it is not in {asked.path}": asked.path and not path_matcher(asked.path)(chunk.path),
+        f"it is from {day}, before {asked.since}": asked.since and day and day < asked.since,
+        f"it is from {day}, after {asked.until}": asked.until and day and day > asked.until,
+        f"it is from {day}, later than {asked.as_of}": asked.as_of and chunk.day and chunk.day > asked.as_of,
+    }
+    return next((reason for reason, applies in reasons.items() if applies), "")
 
 
 def _rank(step: Step, chunk_id: str) -> str:

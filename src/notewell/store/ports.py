@@ -94,8 +94,8 @@ class DocumentStore(Protocol):
     def headings(self, filters: Filters) -> list[tuple[tuple[str, ...], int]]:
         """Every path of headings, with the number of chunks below it that pass the filters."""
 
-    def texts_with(self, part: str, filters: Filters, limit: int) -> list[str]:
-        """Texts of chunks that contain a part and pass the filters, the newest rows first."""
+    def texts_with(self, part: str, filters: Filters, limit: int) -> list[tuple[str, str]]:
+        """Paths and texts of chunks that contain a part and pass the filters, the newest rows first."""
 
     def says(self, line: str) -> bool:
         """Whether any chunk contains exactly this text."""
@@ -240,6 +240,9 @@ class HistoryStore(Protocol):
 
     def edges_of(self, path: str) -> list[Edge]:
         """The edges that a document makes, as they were put."""
+
+    def edges_like(self, kind: str) -> list[Edge]:
+        """Every edge of one kind, in the order of paths."""
 
     def moments(
         self, filters: Filters, *, limit: int, after: Moment | None = None, before: Moment | None = None

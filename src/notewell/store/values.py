@@ -32,8 +32,7 @@ class Stored(NamedTuple):
         return self[1:4] == (source, size, mtime_ns) and mtime_ns + _RACY_NS <= self[4]
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(NamedTuple):
     """A document in a list: what it says of itself, when its file changed, and the first and last of its rows."""
 
     path: str
@@ -44,7 +43,7 @@ class Listed:
     chunks: int
     first_row: int
     last_row: int
-    pinned: bool
+    pinned: int
 
 
 @dataclass(frozen=True, slots=True)

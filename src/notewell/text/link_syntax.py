@@ -1,4 +1,4 @@
-"""What a note links to: wiki links, Markdown links, front matter, and sessions that continue others. Pure."""
+"""What a note links to: wiki links, Markdown links, front matter, and sessions that continue others; its tags. Pure."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from notewell.types import BlockKind, Edge, End
 
 KINDS = ("derives_from", "supersedes", "conflicts_with", "references", "causes", "calls", "imports")
 KIND = re.compile(r"[a-z][a-z_]{0,39}\Z")
+TAG = "#"  # not a kind that anybody can write: a tag of a note's front matter leads to no note
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _WIKI = re.compile(r"\[\[([^\[\]\n|#]{0,300})(?:#([^\[\]\n|]{0,300}))?(?:\|[^\[\]\n]{0,300})?\]\]")
 _IMAGE = re.compile(r"!\[[^\[\]\n]{0,300}\Z")
@@ -25,6 +26,7 @@ _LINK = re.compile(
 )
 _WORD = re.compile(r"\w+")
 _FEW_WORDS = 2
+_LONGEST_TAG = 60
 _FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(`{3,}|~{3,})")
 _TICKS = re.compile(r"`+")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -67,6 +69,7 @@ def _inside(place: End) -> End | None:
 def edges_of(path: str, parsed: Parsed) -> list[Edge]:
     """Every edge that a note makes, in order and once: those of its front matter, then its links."""
     found = [Edge(kind, End(path), place) for kind, place in _front(parsed.front)]
+    found += [Edge(TAG, End(path), End(f"#{tag}")) for tag in _tags(parsed.front)]
     for line, place in _in_text(parsed):
         end = place if place.name else End(path, place.anchor)
         found.append(Edge("references", End(path, f"L{line}"), end))
@@ -85,6 +88,11 @@ def _front(front: Mapping[str, FrontValue]) -> Iterator[tuple[str, End]]:
                 own, _, target = one.replace(":", " ", 1).partition(" ")
                 if KIND.match(own) and (place := place_of(target)):
                     yield own, place
+
+
+def _tags(front: Mapping[str, FrontValue]) -> Iterator[str]:
+    values = (one for key in ("tags", "tag") for one in front_values(front.get(key, "")))
+    yield from (tag[:_LONGEST_TAG] for one in values if (tag := " ".join(one.split()).lstrip("#")))
 
 
 def front_values(value: FrontValue) -> Iterable[str]:

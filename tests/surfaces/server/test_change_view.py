@@ -9,31 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.surfaces.server.browser import Tab, at, browsing, go, keep, needs_axe, needs_chromium, serious, tab
+from tests.surfaces.server.browser import Tab, at, go, keep, needs_axe, needs_chromium, serious
 from tests.surfaces.server.page_notes import write_notes
 from tests.surfaces.server.served import Served, serving
 
 pytestmark = needs_chromium
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with browsing() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    root = tmp_path_factory.mktemp("change")
-    write_notes(root)
-    with serving(root) as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
-def one_tab(browser: Browser, served: Served) -> Iterator[Tab]:
-    with tab(browser, served.port) as made:
-        yield made
 
 
 @pytest.fixture

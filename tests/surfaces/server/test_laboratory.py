@@ -9,32 +9,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.surfaces.server.browser import Tab, at, browsing, keep, needs_chromium, tab
-from tests.surfaces.server.page_notes import write_notes
-from tests.surfaces.server.served import Served, serving
+from tests.surfaces.server.browser import Tab, at, keep, needs_chromium
+from tests.surfaces.server.served import Served
 
 pytestmark = needs_chromium
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    root = tmp_path_factory.mktemp("laboratory")
-    write_notes(root)
-    with serving(root) as one:
-        one.memory.sync()
-        yield one
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with browsing() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def one_tab(browser: Browser, served: Served) -> Iterator[Tab]:
-    with tab(browser, served.port) as made:
-        yield made
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ Pictures are kept in build/screens. Change and the laboratory have tests of thei
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import re
@@ -15,8 +16,9 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from notewell.surfaces.hooks.journal import Journal, Passage
 from notewell.surfaces.server.guard import Door
-from tests.surfaces.server.browser import Tab, at, browsing, go, keep, needs_axe, needs_chromium, serious, tab
+from tests.surfaces.server.browser import Tab, at, go, keep, needs_axe, needs_chromium, serious
 from tests.surfaces.server.page_notes import HOSTILE, write_notes
 from tests.surfaces.server.served import Served, serving
 
@@ -30,6 +32,10 @@ VIEWS = {
     "time": "#/time",
     "laboratory": "#/lab?q=staging%20port",
 }
+BUILDERS = re.compile(
+    r"\b(legs?|lexical|vector|collapse|combine|signals|suppress|MMR|fusion|profile|candidates?|chunks?)\b",
+    re.IGNORECASE,
+)
 
 pytestmark = needs_chromium
 
@@ -41,6 +47,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     text = "# Links\n\nSee [[2026-01-09]] and [the first day](2026-02-01.md).\n\n| a | b |\n| - | - |\n| 1 | 2 |\n"
     (root / "memory/links.md").write_text(text, encoding="utf-8")
     (root / f"memory/{HOSTILE_NAME}.md").write_text("# A name\n\nThe walrus has a strange file.\n", encoding="utf-8")
+    boat = "---\ntags: [sailing]\nconflicts_with: memory/cjk.md\n---\n# Boat\n\nThe boat is called Petrel.\n"
+    (root / "memory/boat.md").write_text(boat, encoding="utf-8")
     (root / "chats").mkdir()
     turns = [("user", "Where does the heron nest? <b>bold</b>"), ("assistant", f"In the *reeds*. {HOSTILE}")]
     lines = [json.dumps({"role": role, "content": said}) for role, said in turns]
@@ -48,18 +56,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with serving(root, sources="memory,sessions", sessions__paths=str(root / "chats")) as one:
         one.memory.sync()
         yield one
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with browsing() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def one_tab(browser: Browser, served: Served) -> Iterator[Tab]:
-    with tab(browser, served.port) as made:
-        yield made
 
 
 @pytest.fixture
@@ -71,6 +67,12 @@ def page(one_tab: Tab) -> Iterator[Page]:
 def ask(page: Page, words: str) -> None:
     page.fill("#query", words)
     expect(page.locator("#hits > li").first).to_be_visible()
+
+
+def given(served: Served, prompt: str, citation: str, now: dt.datetime) -> None:
+    """A hook gave a passage to an agent."""
+    root, passages = served.memory.root, [Passage(citation, "hash", 0.9)]
+    Journal(os.environ).add(host="claude", workspace=root, prompt=prompt, tokens=9, passages=passages, now=now)
 
 
 def selected(page: Page) -> str:
@@ -90,7 +92,7 @@ def test_every_view_fits_and_says_nothing_wrong(browser: Browser, served: Served
 
 
 @needs_axe
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light"), (1280, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), [(w, s) for w in (390, 1280) for s in ("light", "dark")])
 def test_axe_finds_nothing_serious(browser: Browser, served: Served, width: int, scheme: str) -> None:
     found: dict[str, list[str]] = {}
     with at(browser, served.port, width=width, scheme=scheme) as page:
@@ -104,13 +106,15 @@ def test_axe_finds_nothing_serious(browser: Browser, served: Served, width: int,
 
 
 def test_home_shows_what_is_remembered_and_what_needs_a_person(page: Page, served: Served) -> None:
-    expect(page.locator(".figures")).to_contain_text("35")
+    expect(page.locator(".figures")).to_contain_text("36")
     expect(page.locator(".heat a").first).to_be_visible()
     needs = page.get_by_role("region", name="Needs you")
     expect(needs).to_contain_text("55000")
     expect(needs).to_contain_text("40000")
     expect(page.get_by_role("region", name="Lately")).to_be_visible()
     expect(page.get_by_role("region", name="Topics")).to_contain_text("Lunch")
+    expect(page.get_by_role("region", name="Topics")).to_contain_text("#sailing")
+    expect(needs.locator(".said", has_text="Petrel")).to_be_visible()
     page.get_by_role("link", name=re.compile("14 Feb 2026")).click()
     expect(page.locator(".day").first).to_have_attribute("data-day", "2026-02-14")
 
@@ -179,9 +183,24 @@ def test_why_is_a_note_missing(page: Page) -> None:
     page.get_by_label("Path of the note").fill("memory/rtl.md")
     page.get_by_role("button", name="Tell me").click()
     expect(page.locator(".absent")).to_contain_text("memory/rtl.md")
+    page.locator(".absent").get_by_text("The numbers").click()
+    expect(page.locator(".absent table")).to_contain_text("by its words")
+    assert not BUILDERS.search(page.inner_text(".absent"))
     page.get_by_label("Path of the note").fill("memory/none.md")
     page.get_by_role("button", name="Tell me").click()
     expect(page.locator(".absent")).to_contain_text("no note or passage is called")
+
+
+def test_a_note_that_a_filter_or_the_day_leaves_out_is_said_to_be(page: Page) -> None:
+    for where, reason in (
+        ("&where=memory/cjk.md", "it is not in memory/cjk.md"),
+        ("&as_of=2026-02-10", "it is from 2026-02-14, later than 2026-02-10"),
+    ):
+        go(page, f"#/search?q=staging%20port%208014{where}")
+        page.get_by_text("Why isn’t that here?").click()
+        page.get_by_label("Path of the note").fill("memory/2026-02-14.md")
+        page.get_by_role("button", name="Tell me").click()
+        expect(page.locator(".absent")).to_contain_text(reason)
 
 
 def test_chips_narrow_the_hits_and_stay_in_the_address(page: Page) -> None:
@@ -216,6 +235,15 @@ def test_keys_are_enough(page: Page) -> None:
     expect(page.locator(".beside .target")).to_contain_text("8014")
     page.keyboard.press("Enter")
     expect(page.locator(".beside .text")).to_be_focused()
+    page.keyboard.press("w")
+    expect(page.locator(".why > p")).to_be_visible()
+    page.keyboard.press("o")
+    expect(page.locator(".read .target")).to_contain_text("8014")
+    expect(page.locator("#view")).to_be_focused()
+    page.go_back()
+    expect(page.locator(".beside .target")).to_contain_text("8014")
+    page.keyboard.press("Enter")
+    expect(page.locator(".beside .text")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.locator("#query")).to_be_focused()
     page.keyboard.press("Tab")
@@ -238,6 +266,38 @@ def test_a_note_is_a_page_with_outline_links_and_neighbours(page: Page) -> None:
     expect(page.get_by_role("region", name="Links")).to_contain_text("Links")
     go(page, "#/note/memory/none.md")
     expect(page.get_by_role("alert")).to_contain_text("none.md")
+
+
+def test_a_note_says_what_it_said_over_time_and_where_it_was_given_to_agents(page: Page, served: Served) -> None:
+    given(served, "what is the budget", "memory/2026-01-09.md#L3", dt.datetime(2026, 2, 20, 9, tzinfo=dt.UTC))
+    go(page, "#/note/memory/2026-01-09.md")
+    versions = page.get_by_role("region", name="Over time").locator(".versions li")
+    expect(versions).to_have_count(2)
+    expect(versions.first).to_contain_text("40000")
+    expect(versions.first).to_contain_text("until 9 Jan 2026")
+    expect(versions.last).to_contain_text("55000")
+    expect(versions.last).to_contain_text("now")
+    agents = page.get_by_role("region", name="Given to agents")
+    expect(agents).to_contain_text("what is the budget")
+    agents.get_by_role("link", name="L3").click()
+    expect(page.locator(".read .target")).to_contain_text("55000")
+
+
+def test_a_look_back_shows_nothing_that_came_later(page: Page, served: Served) -> None:
+    given(served, "what is for lunch", "memory/2026-02-08.md#L7", dt.datetime(2026, 2, 20, 9, tzinfo=dt.UTC))
+    Journal(os.environ).mark(Journal(os.environ).entries()[0].id)
+    page.reload()
+    expect(page.get_by_role("region", name="Needs you")).to_contain_text("what is for lunch")
+    go(page, "#/?as_of=2026-02-10")
+    expect(page.get_by_role("region", name="Lately").locator("[data-row]").first).to_have_text("Day 10")
+    assert "lunch" not in page.inner_text("#view").replace("Lunch", "")
+    assert "Not read" not in page.inner_text("#view")
+    go(page, "#/note/memory/2026-02-08.md")
+    expect(page.locator(".notice")).to_contain_text("shown as it is now")
+    assert page.get_by_role("region", name="Given to agents").count() == 0
+    go(page, "#/note/memory/2026-02-14.md")
+    expect(page.locator(".notice")).to_contain_text("it was not there on 2026-02-10")
+    assert "8014" not in page.inner_text("#view")
 
 
 def test_a_conversation_is_read_turn_by_turn_and_stays_text(page: Page) -> None:
@@ -430,16 +490,13 @@ def test_an_old_address_with_a_question_still_works(browser: Browser, served: Se
 
 
 def test_the_builders_words_are_only_in_the_laboratory(page: Page) -> None:
-    words = re.compile(
-        r"\b(legs?|collapse|settle stage|suppress|MMR|fusion|profile|candidates?|chunks?)\b", re.IGNORECASE
-    )
     for name, where in VIEWS.items():
         go(page, where)
         if name == "search":
             page.evaluate("document.querySelectorAll('.why, .why details').forEach(d => { d.open = true; })")
             expect(page.locator(".why .slopes text").first).to_be_attached()
         if name != "laboratory":
-            assert not words.search(page.inner_text("#view")), (name, words.findall(page.inner_text("#view")))
+            assert BUILDERS.findall(page.inner_text("#view")) == [], name
 
 
 def test_nothing_moves_for_those_who_asked_for_less_motion() -> None:

@@ -309,7 +309,7 @@ class Documents:
             " GROUP BY d.path, d.source, d.title, d.date, d.mtime_ns, d.pinned ORDER BY d.path",
             values,
         )
-        return [Listed(*(*r[:8], bool(r[8]))) for r in rows]
+        return list(map(Listed._make, rows))
 
     def headings(self, filters: Filters) -> list[tuple[tuple[str, ...], int]]:
         where, values = self._reader.passing(filters)
@@ -320,13 +320,13 @@ class Documents:
         paths = json.loads(f"[{','.join(heading for heading, _ in rows)}]")  # at once: few notes share a heading
         return [(tuple(path), count) for path, (_, count) in zip(paths, rows, strict=True)]
 
-    def texts_with(self, part: str, filters: Filters, limit: int) -> list[str]:
+    def texts_with(self, part: str, filters: Filters, limit: int) -> list[tuple[str, str]]:
         where, values = self._reader.passing(filters)
         sql = (
-            f"SELECT c.text FROM {CHUNKS} WHERE {where or 'true'} AND strpos(c.text, %(part)s) > 0"
+            f"SELECT d.path, c.text FROM {CHUNKS} WHERE {where or 'true'} AND strpos(c.text, %(part)s) > 0"
             " ORDER BY c.row DESC LIMIT %(limit)s"
         )
-        return [text for (text,) in self._db.all(sql, {**values, "part": part, "limit": limit})]
+        return list(self._db.all(sql, {**values, "part": part, "limit": limit}))
 
     def says(self, line: str) -> bool:
         sql = "SELECT 1 FROM chunks WHERE workspace = $w AND strpos(text, %s) > 0 LIMIT 1"

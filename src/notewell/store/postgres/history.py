@@ -59,6 +59,9 @@ class History:
     def edges_of(self, path: str) -> list[Edge]:
         return self._edges("d.path = %s ORDER BY e.number", path)
 
+    def edges_like(self, kind: str) -> list[Edge]:
+        return self._edges("e.kind = %s ORDER BY d.path, e.number", kind)
+
     def edges_from(self, keys: Sequence[str]) -> list[Edge]:
         return self._edges("e.start_key = ANY(%s::text[]) ORDER BY d.path, e.number", list(keys))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -201,23 +202,24 @@ class Documents:
     def listed(self, filters: Filters) -> list[Listed]:
         where, values = self._chunks.only(filters)
         rows = self._all(
-            "SELECT d.path, d.source, d.title, d.date, d.mtime_ns, count(*), min(c.row), max(c.row), d.pinned"
-            f" FROM documents d JOIN chunks c ON c.document = d.id{where} GROUP BY d.id ORDER BY d.path",
+            "SELECT d.path, d.source, d.title, d.date, d.mtime_ns, n, first, last, d.pinned FROM (SELECT c.document,"
+            f" count(*) AS n, min(c.row) AS first, max(c.row) AS last FROM chunks c{where} GROUP BY c.document)"
+            " JOIN documents d ON d.id = document ORDER BY d.path",
             values,
         )
-        return [Listed(*(*r[:8], bool(r[8]))) for r in rows]
+        return list(map(Listed._make, rows))
 
     def headings(self, filters: Filters) -> list[tuple[tuple[str, ...], int]]:
         where, values = self._chunks.only(filters)
-        rows = self._all(f"SELECT c.heading, count(*) FROM chunks c{where} GROUP BY c.heading ORDER BY 1", values)
-        paths = json.loads(f"[{','.join(heading for heading, _ in rows)}]")  # at once: few notes share a heading
-        return [(tuple(path), count) for path, (_, count) in zip(paths, rows, strict=True)]
+        counts = Counter(heading for (heading,) in self._all(f"SELECT c.heading FROM chunks c{where}", values))
+        paths = json.loads(f"[{','.join(counts)}]")  # at once: few notes share a heading
+        return list(zip(map(tuple, paths), counts.values(), strict=True))
 
-    def texts_with(self, part: str, filters: Filters, limit: int) -> list[str]:
+    def texts_with(self, part: str, filters: Filters, limit: int) -> list[tuple[str, str]]:
         where, values = self._chunks.only(filters)
         has = f"{' AND' if where else ' WHERE'} instr(c.text, ?)"
-        sql = f"SELECT c.text FROM chunks c{where}{has} ORDER BY c.row DESC LIMIT ?"
-        return [text for (text,) in self._all(sql, (*values, part, limit))]
+        sql = f"SELECT d.path, c.text FROM chunks c JOIN documents d ON d.id = c.document{where}{has}"
+        return self._all(f"{sql} ORDER BY c.row DESC LIMIT ?", (*values, part, limit))
 
     def says(self, line: str) -> bool:
         return bool(self._all("SELECT 1 FROM chunks WHERE instr(text, ?) LIMIT 1", (line,)))

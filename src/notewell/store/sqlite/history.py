@@ -55,6 +55,9 @@ class History:
     def edges_of(self, path: str) -> list[Edge]:
         return _edges(self._all(f"{_EDGES} WHERE d.path = ? ORDER BY e.rowid", (path,)))
 
+    def edges_like(self, kind: str) -> list[Edge]:
+        return _edges(self._all(f"{_EDGES} WHERE e.kind = ? ORDER BY d.path, e.rowid", (kind,)))
+
     def edges_from(self, keys: Sequence[str]) -> list[Edge]:
         return self._edges_by("start_key", keys)
 

@@ -105,10 +105,11 @@ def _silent(_answer: Answer) -> str:
     return ""
 
 
-def _injected(memory: Memory) -> list[Injected]:
-    """What hooks gave to models in this workspace, the newest first."""
-    root = str(memory.root)
-    return [entry for entry in reversed(Journal(os.environ).entries()) if entry.workspace == root]
+def _injected(memory: Memory, as_of: dt.date | None) -> list[Injected]:
+    """What hooks gave to models in this workspace up to a day, the newest first."""
+    root, last = str(memory.root), as_of.isoformat() if as_of else "9999"
+    found = reversed(Journal(os.environ).entries())
+    return [entry for entry in found if entry.workspace == root and entry.time[:10] <= last]
 
 
 def _statement(one: Statement) -> dict[str, Any]:
@@ -135,7 +136,7 @@ def _note(memory: Memory, given: Mapping[str, Any]) -> Answer:
     )
     injected = [
         {"when": entry.time, "host": entry.host, "prompt": entry.prompt, "citation": passage.citation}
-        for entry in _injected(memory)
+        for entry in _injected(memory, _day(given))
         for passage in entry.passages
         if passage.citation.partition("#")[0] == note.path
     ]
@@ -170,7 +171,7 @@ def _home(memory: Memory, given: Mapping[str, Any]) -> Answer:
         "topics": [TOPIC.fill(one) for one in seen.topics],
         "lately": [CHANGED.fill(one) for one in seen.lately],
         "pinned": [{"path": one.path, "title": one.title or one.path, "date": one.date} for one in seen.pinned],
-        "attention": _attention(memory, seen),
+        "attention": _attention(memory, seen, _day(given)),
         "empty": None if seen.passages else _empty(memory),
         "notices": plain((*memory.index.store_notices, *fresh.notices)),
     }  # fmt: skip
@@ -182,17 +183,17 @@ def _day(given: Mapping[str, Any]) -> dt.date | None:
 
 def _overview(memory: Memory, as_of: dt.date | None) -> Overview:
     """The overview of the store as it is; it is made when something has changed."""
-    known, now = _overviews.setdefault(memory, {}), stamp(memory.store)
+    known, now = _overviews.setdefault(memory, {}), stamp(memory.store, memory.root)
     found = known.get(as_of)
     if found is None or found[0] != now:
         if len(known) >= _MOST_OVERVIEWS:
             known.clear()
-        found = known[as_of] = (now, overview(memory.store, Filters(as_of=as_of)))
+        found = known[as_of] = (now, overview(memory.store, Filters(as_of=as_of), memory.root))
     return found[1]
 
 
-def _attention(memory: Memory, seen: Overview) -> dict[str, Any]:
-    """What a person should look at."""
+def _attention(memory: Memory, seen: Overview, as_of: dt.date | None) -> dict[str, Any]:
+    """What a person should look at; in a look back, without what is only known of today."""
     conflicts = [
         {
             "id": c.chunk.id, "citation": c.chunk.citation, "text": c.text, "date": plain(c.chunk.day),
@@ -203,27 +204,28 @@ def _attention(memory: Memory, seen: Overview) -> dict[str, Any]:
         for c in seen.conflicts
     ]  # fmt: skip
     copies = [{"id": c.chunk.id, "citation": c.chunk.citation, "others": list(c.others[:_MOST])} for c in seen.copies]
-    entries = _injected(memory)
+    entries = _injected(memory, as_of)
     useless = [
         {"citation": passage.citation, "prompt": entry.prompt, "when": entry.time}
         for entry in entries
         if entry.useless
         for passage in entry.passages
     ]
-    unread = _unread(memory)
+    unread = [] if as_of else _unread(memory)
     lists = {"conflicts": conflicts, "copies": copies, "unread": unread[:_MOST], "useless": useless[:_MOST]}
     more = {
         "conflicts": seen.more_conflicts, "copies": seen.more_copies, "unread": max(0, len(unread) - _MOST),
         "useless": max(0, len(useless) - _MOST),
     }  # fmt: skip
-    return {**lists, "never_found": _never_found(memory, seen, entries), "more": more}
+    never = _never_found(memory, () if as_of else seen.settled, entries)
+    return {**lists, "never_found": never, "more": more}
 
 
-def _never_found(memory: Memory, seen: Overview, entries: Sequence[Injected]) -> dict[str, Any]:
+def _never_found(memory: Memory, settled: Sequence[str], entries: Sequence[Injected]) -> dict[str, Any]:
     """Notes that no answer of a server and no hook has shown since the counting began; new ones have had no chance."""
     shown = memory.searcher.record_shown()
     injected = {passage.citation.partition("#")[0] for entry in entries for passage in entry.passages}
-    paths = [path for path in seen.settled if path not in shown and path not in injected]
+    paths = [path for path in settled if path not in shown and path not in injected]
     return {"since": shown.since.isoformat(), "count": len(paths), "paths": paths[:_MOST]}
 
 

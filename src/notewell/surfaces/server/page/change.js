@@ -1,7 +1,7 @@
 // Change: remember, correct, settle, pin and forget. Nothing is written before its lines were shown.
 
 import { el } from "./dom.js";
-import { section } from "./parts.js";
+import { citation, section } from "./parts.js";
 import { Preview } from "./preview.js";
 import { hash } from "./route.js";
 import * as words from "./words.js";
@@ -88,9 +88,10 @@ async function settle(given, { preview, shell, home }) {
   const one = list.find((c) => [c.id, c.other.id].includes(given.keep) && [c.id, c.other.id].includes(given.drop)) || (given.keep ? await pair(given, shell) : list[0]);
   if (!one) return el("p", {}, "There are no contradictions. Nothing needs to be settled.");
   const sides = [one, one.other].sort((a, b) => (a.date || "").localeCompare(b.date || ""));
+  const known = sides[0].date && sides[0].date !== sides[1].date;
   const choice = (side, other, i) => {
     const button = el("button", { type: "button", onclick: () => preview.ask({ action: "settle", keep: side.id, drop: other.id }) }, "Keep this one");
-    return el("li", { class: "side" }, el("p", { class: "meta" }, el("span", {}, words.day(side.date) || "without a date"), i ? el("span", {}, "newer") : el("span", {}, "older"), el("span", { dir: "auto" }, side.citation)), el("blockquote", { dir: "auto" }, words.bare(side.text)), button);
+    return el("li", { class: "side" }, el("p", { class: "meta" }, el("span", {}, words.day(side.date) || "without a date"), known ? el("span", {}, i ? "newer" : "older") : null, citation(side.citation)), el("blockquote", { dir: "auto" }, words.bare(side.text)), button);
   };
   const others = list.filter((c) => c !== one).slice(0, 10);
   const rest = others.length ? section("Other contradictions", el("ul", { class: "rows" }, ...others.map((c) => el("li", {}, el("a", { href: hash("change", { do: "settle", keep: c.id, drop: c.other.id }), "data-row": true, dir: "auto" }, `${c.citation} and ${c.other.citation}`))))) : null;

@@ -69,6 +69,7 @@ async function open() {
   else setDay(route.given.as_of || "");
   const main = $("view");
   const same = shown?.route.view === route.view;
+  const moved = Boolean(shown) && !same;
   shown?.leave?.();
   shown = { route };
   document.body.dataset.view = route.view;
@@ -93,6 +94,8 @@ async function open() {
   if (own !== turn) return;
   main.dataset.ready = location.hash;
   if (!same) scrollTo(0, 0);
+  // What had the focus has gone with the view before: the next key goes on in this one, not at the top of the page.
+  if (moved && document.activeElement === document.body) main.focus({ preventScroll: true });
 }
 
 function setDay(day) {

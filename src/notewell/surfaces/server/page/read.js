@@ -2,7 +2,7 @@
 
 import { el } from "./dom.js";
 import { graph } from "./graph.js";
-import { citation, section, tag } from "./parts.js";
+import { citation, section, tag, told } from "./parts.js";
 import { blockAt, reading, target } from "./prose.js";
 import { hash } from "./route.js";
 import * as words from "./words.js";
@@ -12,10 +12,11 @@ export async function show(main, route, shell) {
   const read = () => shell.ask("note", line ? { path: route.path, line } : { path: route.path });
   const note = await read();
   shell.title(note.title || note.path);
-  const article = el("article", { class: "prose note" }, ...reading(note));
-  const aside = [outline(note, route), graphOf(note), statements(note), injected(note)].filter(Boolean);
+  const later = note.notices.some((one) => one.code === "later"); // on the day of this look back it was not there yet
+  const article = el("article", { class: "prose note" }, ...(later ? [] : reading(note)));
+  const aside = later ? [] : [outline(note, route), graphOf(note), statements(note), injected(note)].filter(Boolean);
   main.replaceChildren(
-    el("div", { class: "read" }, el("div", { class: "page" }, head(note, shell), article, around(note)), aside.length ? el("aside", { "aria-label": "About this note" }, ...aside) : ""),
+    el("div", { class: "read" }, el("div", { class: "page" }, head(note, shell), ...told(note.notices), article, around(note)), aside.length ? el("aside", { "aria-label": "About this note" }, ...aside) : ""),
   );
   if (shell.writable) offer(article, note);
   const found = line ? target(article, line, lastLine(note, line)) : null;

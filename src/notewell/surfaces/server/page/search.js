@@ -7,6 +7,7 @@ import { $, el, flowing, marked } from "./dom.js";
 import { told } from "./parts.js";
 import { hash } from "./route.js";
 import { rendered } from "./safe.js";
+import { numbers } from "./why.js";
 import * as words from "./words.js";
 
 const LIMIT = 12;
@@ -157,13 +158,12 @@ class Search {
     const own = event.target === $("query") || !typing;
     const inPane = this.beside.pane.contains(document.activeElement);
     if (event.key === "Escape" && (inPane || this.body.classList.contains("opened"))) this.close();
+    else if (!typing && event.key === "w") this.beside.why();
+    else if (!typing && event.key === "o") this.beside.page();
     else if (!own || inPane) return false;
     else if (event.key === "ArrowDown") this.select(Math.min(this.at + 1, (this.answer?.results.length || 0) - 1));
     else if (event.key === "ArrowUp") this.select(Math.max(this.at - 1, 0));
     else if (event.key === "Enter" && !event.isComposing && (event.target === $("query") || event.target === document.body)) this.open();
-    else if (typing) return false;
-    else if (event.key === "w") this.beside.why();
-    else if (event.key === "o") this.beside.page();
     else return false;
     return true;
   }
@@ -179,7 +179,8 @@ function missing(shell, asked) {
     try {
       const { limit, ...rest } = asked();
       const answer = await shell.ask("why", { ...rest, reference: path.value.trim(), limit });
-      story.replaceChildren(el("p", {}, words.verdict(answer)), el("details", {}, el("summary", {}, "Step by step"), el("ul", {}, ...answer.story.map((line) => el("li", { dir: "auto" }, line)))));
+      const { trace } = await shell.ask("search", { ...rest, limit, explain: true });
+      story.replaceChildren(el("p", {}, words.verdict(answer)), el("details", {}, el("summary", {}, "The numbers"), ...numbers(trace, answer.id)));
     } catch (error) {
       story.replaceChildren(el("p", {}, `${error.message}${error.hint ? `: ${error.hint}` : ""}`));
     }

@@ -17,7 +17,12 @@ export class Why {
   }
 
   fold(title, body) {
-    return el("details", { ontoggle: () => this.draw() }, el("summary", {}, title), body);
+    const made = el("details", {}, el("summary", {}, title), body);
+    made.addEventListener("toggle", async () => {
+      await this.draw();
+      if (made.open) made.scrollIntoView({ block: "nearest" });
+    });
+    return made;
   }
 
   toggle() {
@@ -43,7 +48,7 @@ export class Why {
       const trace = await this.trace;
       if (this.hit !== hit || !trace) return;
       const one = trace.candidates[hit.id];
-      this.numbers.replaceChildren(...(one ? numbers(one, trace, hit.id) : [el("p", {}, "The notes have changed; search again.")]));
+      this.numbers.replaceChildren(...(one ? numbers(trace, hit.id) : [el("p", {}, "The notes have changed; search again.")]));
       if (!this.second.open) return;
       slopes(this.picture, trace, { hits: new Set(answer.results.map((h) => h.id)), chosen: hit.id, choose: () => null, names: STEPS });
       this.picture.dataset.id = hit.id;
@@ -59,12 +64,14 @@ const STEPS = { keywords: "words", meaning: "meaning", name: "name", combine: "t
 const PARTS = { keywords: "its words", meaning: "its meaning", cover: "share of words", near: "words close", window: "nearest part", head: "in its heading", date: "its day", exact: "exact words", total: "altogether" };
 const LEGS = { keywords: "by its words", meaning: "by its meaning", name: "by its name or day" };
 
-function numbers(one, trace, id) {
+// The places of a passage in each way of looking, and what its score is made of.
+export function numbers(trace, id) {
   const steps = columns(trace).filter((step) => step.leg);
   const rows = steps.map((step) => {
     const mark = step.places.get(id);
-    return el("tr", {}, el("th", { scope: "row" }, LEGS[step.name] || step.name), el("td", {}, mark ? `place ${mark.rank} of ${step.places.size}` : "not among the first"));
+    return el("tr", {}, el("th", { scope: "row" }, LEGS[step.name] || step.name), el("td", {}, mark ? `place ${mark.rank} of ${step.places.size}` : step.places.size ? "not among the first" : "nothing was found this way"));
   });
-  const parts = Object.keys(one.parts || {}).length ? [el("p", { class: "quiet" }, "What adds up to its score:"), sum(one.parts, PARTS)] : [];
+  const made = trace.candidates[id]?.parts || {};
+  const parts = Object.keys(made).length ? [el("p", { class: "quiet" }, "What adds up to its score:"), sum(made, PARTS)] : [];
   return [el("table", {}, el("tbody", {}, ...rows)), ...parts];
 }

@@ -62,6 +62,7 @@ export const notice = (one) => (one.hint && !/(^|\s)--[a-z]/u.test(one.hint) ? `
 export function verdict(answer) {
   if (answer.rank) return `It is here, at place ${answer.rank}: ${answer.citation}.`;
   const said = answer.verdict;
+  if (/^left out|forgotten/u.test(said)) return `${answer.citation} is not among the hits: ${said}.`;
   if (/^no leg/u.test(said)) return `${answer.citation} was not found: it shares no telling word with the question, and others are nearer in meaning.`;
   if (/beyond the limit/u.test(said)) return `${answer.citation} was found, but enough others match better.`;
   if (/is below/u.test(said)) return `${answer.citation} was found, but it is too unlikely an answer to show.`;
