@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
@@ -22,7 +21,6 @@ from notewell.settings_checks import check, is_database, refuse_unsafe, without_
 
 WORKSPACE_FILE = "notewell.toml"
 _OF_ONE_PROVIDER = ("url", "key", "headers", "dim")  # settings of `embed` that must never reach another provider
-_USUAL = {"config": ".config", "data": ".local/share", "cache": ".cache", "state": ".local/state"}
 _NOWHERE = Path(os.devnull, "notewell")  # for a user without a home: nothing is there, and nothing can be made there
 _DEEPEST = 8  # tables in tables; no setting is half as deep
 _SEPARATORS = {"paths": os.pathsep, "stages": ";", "headers": ";", "patterns": "\n"}
@@ -435,12 +433,7 @@ def _folder(env: Mapping[str, str], kind: str) -> Path:
     base = os.path.expanduser(env.get(f"XDG_{kind.upper()}_HOME", ""))
     if os.path.isabs(base):  # the XDG rules ignore any other; `~nobody/x` stays as it is and is not absolute
         return Path(base, "notewell")
-    if (
-        sys.platform == "linux" and f"XDG_{kind.upper()}_HOME" not in os.environ
-    ):  # as below, without the time to load it
-        found = Path(os.path.expanduser(f"~/{_USUAL[kind]}/notewell"))
-        return found if found.is_absolute() else _NOWHERE
-    from platformdirs import PlatformDirs  # noqa: PLC0415
+    from platformdirs import PlatformDirs  # noqa: PLC0415 - most starts need no folder but the workspace
 
     try:
         found = Path(getattr(PlatformDirs("notewell", appauthor=False, roaming=kind == "config"), f"user_{kind}_dir"))

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from notewell.errors import StoreError
 from notewell.opener import beside
-
-if sys.platform != "win32":
-    import fcntl
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.002, 0.05
 
@@ -40,14 +36,10 @@ def locked(path: Path | None, *, wait_s: float) -> Iterator[bool]:
 
 
 def _try(handle: int) -> bool:
-    try:
-        if sys.platform == "win32":
-            from filelock import lock_descriptor  # noqa: PLC0415 - it takes longer to load than most commands hold it
+    from filelock import lock_descriptor  # noqa: PLC0415 - not every command needs a lock
 
-            return lock_descriptor(handle, blocking=False)
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the same lock as filelock's
-    except (BlockingIOError, PermissionError):
-        return False
+    try:
+        return lock_descriptor(handle, blocking=False)
     except OSError:
-        return True  # a file system without locks must not stop us: SQLite keeps its writers apart by itself
-    return True
+        # A file system without locks must not stop us: SQLite keeps its writers apart by itself.
+        return True
