@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 SAFE_MODELS = (
-    "auto", "local", "none", "hashed", "notewell-small", "bge-small-en-v1.5", "granite-embedding-30m-english",
-    "all-MiniLM-L6-v2",
+    "auto", "local", "none", "hashed", "notewell-small", "bge-small-en-v1.5", "all-MiniLM-L6-v2",
 )  # fmt: skip
 """Models that read only the installation and send nothing, so that even a stranger may choose them."""
 REMOTE_PROVIDERS = ("openai", "gemini", "voyage", "mistral", "cohere", "jina", "ollama", "lmstudio", "http")

@@ -56,7 +56,6 @@ EMBEDDERS: dict[str, Callable[[Path], Embedder]] = {
     "hashed": lambda _: HashedEmbedder(),
     "local": lambda _: local(),
     "cached": lambda folder: CachedEmbedder(HashedEmbedder(), folder / "cache.sqlite"),
-    "granite": lambda _: kept("granite-embedding-30m-english"),
     "minilm": lambda _: kept("all-MiniLM-L6-v2"),
     "onnx folder": lambda _: kept("bge"),
     "plain onnx folder": lambda _: kept("tiny"),

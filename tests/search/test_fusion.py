@@ -14,7 +14,7 @@ from tests.search.made import candidate, ids, query, scores, through
 # Four right answers of a small model; the words of the question stand in none of them.
 COSINES = {"a": 0.438, "b": 0.505, "c": 0.400, "d": 0.484}
 SILENT_KEYWORDS = [
-    candidate(name, vector=(rank, cosine), signals={"cosine": cosine, "z": 2.0})
+    candidate(name, vector=(rank, cosine), signals={"cosine": cosine, "z": 2.0, "lift": (cosine - 0.2) / 0.8})
     for rank, (name, cosine) in enumerate(sorted(COSINES.items(), key=lambda item: -item[1]), start=1)
 ]
 

@@ -72,7 +72,7 @@ class Notebook:
 
     def _unread(self, path: str) -> str:
         """Why a file of the workspace is not read; empty if nothing is known against it."""
-        seen = (one.reason for one in self.index.unread if one.path == path and not one.partly)
+        seen = (one.reason for one in self.index.looks.unread if one.path == path and not one.partly)
         return self.index.files.refuses(os.path.join(self.index.root, path)) or next(seen, "")
 
     @property

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     Column = NDArray[np.float64]
 
 CONFIDENCE: Mapping[str, float] = {
-    "bias": 0.9, "behind": -0.62, "far": -0.07, "place": -1.06, "focus": 0.14, "matched": 0.19, "lost": -0.67,
-    "names": 0.28, "meaning": 0.52, "day": 3.0,
+    "bias": 0.86, "behind": -0.64, "far": -0.08, "place": -1.1, "focus": 0.15, "matched": 0.2, "lost": -0.64,
+    "names": 0.29, "meaning": 0.5, "day": 3.0,
 }  # fmt: skip
 CONFIDENCE_WORDS: Mapping[str, float] = {
-    "bias": 0.17, "behind": -0.6, "far": -0.09, "place": -1.4, "focus": 0.4, "matched": 0.59, "lost": -0.94,
-    "names": 0.52, "day": 3.0,
+    "bias": 0.09, "behind": -0.58, "far": -0.09, "place": -1.38, "focus": 0.39, "matched": 0.59, "lost": -0.89,
+    "names": 0.53, "day": 3.0,
 }  # fmt: skip
 
 _FIRST = 6

