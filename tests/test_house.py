@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src/notewell"
 FILES = sorted(SOURCE.rglob("*.py"))
 
-MOST_LINES_IN_ALL = 45_000
+MOST_LINES_IN_ALL = 45_250
 MOST_LINES = 450
 MOST_METHODS = 25
 MOST_COMPLEXITY = 20

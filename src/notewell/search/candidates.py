@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
+from notewell.embed.embedder import QuestionVector
 from notewell.search.evidence import WeightedQuestion, measured
 from notewell.search.meaning import Meaning
 from notewell.store.ports import Store
@@ -28,13 +29,13 @@ def candidates_of(
     near: Mapping[int, Meaning],
     count: int,
     most: int,
-    reads_all: bool,
+    asked: QuestionVector | None,
     related: bool,
 ) -> list[Candidate]:
     """Every row that any leg found, once, in order of their ids, with its ranks and the signals of all legs.
 
-    `near` are their meanings, `count` is how many passages have a vector, `most` how far ranks go, and `reads_all`
-    whether the model reads every script. With `related`, their relations are looked up.
+    `near` are their meanings, `count` is how many passages have a vector, and `most` how far ranks go. With
+    `related`, their relations are looked up.
     """
     rows = list(dict.fromkeys([row for scored in found.values() for row, _ in pairs(scored)]))
     chunks = store.documents.chunks(rows)
@@ -44,6 +45,7 @@ def candidates_of(
     words = dict(zip(places.rows, measured(question, places), strict=True))
     # The best of so many random cosines is about this many deviations above their mean.
     noise = math.sqrt(2.0 * math.log(max(count, 3)))
+    reads_all = asked is not None and asked.every_script
     foreign, rarity, dates = 0.0 if reads_all else foreign_share(query.text), question.rarity, query.dates
     may_not_read = not reads_all and foreign < 1.0 - _OTHER_SCRIPT
     candidates: list[Candidate] = []

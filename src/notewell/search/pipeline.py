@@ -157,7 +157,7 @@ def run(  # noqa: C901, PLR0915 - the walk is read from top to bottom, and reach
             count = nearest.count if nearest else 0
             candidates = candidates_of(
                 query, question, store, found=found, near=near, count=count, most=profile.pool_for(query.limit),
-                reads_all=vector is not None and vector.every_script, related=context.relations,
+                asked=vector, related=context.relations,
             )  # fmt: skip
         steady = bool(store.get_meta("chunks") == before)
     query = _weighed(query, question, counts)
