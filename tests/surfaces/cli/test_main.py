@@ -74,7 +74,6 @@ def test_a_process_that_finds_nothing_new_loads_only_what_it_needs(command: list
     needless = ["fractions", "subprocess", "notewell.index.read_ahead"]
     needless += [f"notewell.notes.{name}" for name in ("forget", "remember", "whole_note", "link_walk", "timeline")]
     needless += ["notewell.surfaces.install.command", "notewell.surfaces.cli.hooking", "notewell.surfaces.cli.engines"]
-    needless += ["filelock", "platformdirs"] if sys.platform == "linux" else []
     needless += ["numpy", "ctypes"] if command[0] == "index" else []
     start = [sys.executable, "-c", NOTHING_NEW, " ".join(needless)]
     done = subprocess.run([*start, *command], capture_output=True, text=True, timeout=30, check=True)
