@@ -272,7 +272,7 @@ class Signals(NamedTuple):
 
 
 _NOTHING_KNOWN, _UNRELATED = Signals(), Relations()
-_CERTAINTIES = (("likely", 0.5), ("perhaps", 0.2))  # from these confidences on; what is below is weak
+_CERTAINTIES = (("likely", 0.5), ("perhaps", 0.22))  # from these confidences on; what is below is weak
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -95,11 +95,20 @@ def leg_weights(question: Mapping[str, float]) -> tuple[float, float]:
 
 
 def columns(candidates: Sequence[Candidate]) -> dict[str, Column]:
-    """The signals that scores are made of, each as an array over all candidates; what is unknown is 0."""
+    """The signals that scores are made of, each as an array over all candidates; an unknown date is 0.
+
+    A passage that has no vector yet, while others have, is taken to be as near in meaning as it has the words.
+    """
     import numpy as np  # noqa: PLC0415
 
     values = dict(zip(Signals._fields, zip(*[c.signals for c in candidates], strict=True), strict=True))
-    unknown = {name: [v or 0.0 for v in values[name]] for name in ("z", "date")}
+    nearest = max((z for z in values["z"] if z is not None), default=0.0)
+    unknown = {
+        "z": [
+            cover * max(0.0, nearest) if z is None else z for z, cover in zip(values["z"], values["cover"], strict=True)
+        ],
+        "date": [v or 0.0 for v in values["date"]],
+    }
     return {name: np.array(unknown.get(name, values[name])) for name in ("text", "z", "noise", "foreign", *REST)}
 
 

@@ -137,7 +137,7 @@ class Listing:
     """
 
     share: float = 0.6
-    margin: float = 2.0
+    margin: float = 2.5
     depth: int = 20
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002
