@@ -102,13 +102,13 @@ def agree(ours: Found, theirs: Found) -> None:
     assert (theirs.mode, theirs.notices, len(theirs.hits)) == (ours.mode, ours.notices, len(ours.hits))
     places = {h.chunk.id: (n, h.confidence) for n, h in enumerate(ours.hits)}
     said = {one[0]: one for one in told(ours)[2]}
-    same_order = list(places) == [h.chunk.id for h in theirs.hits]
+    six = [{mark.id for mark in one.trace.steps[0].marks[:6]} for one in (ours, theirs)]
     for n, (hit, one) in enumerate(zip(theirs.hits, told(theirs)[2], strict=True)):
         if hit.chunk.id not in places:
             assert n == len(theirs.hits) - 1, theirs.query.text
             continue
         place, confidence = places[hit.chunk.id]
-        if same_order:  # how likely one is depends on which are the first six
+        if place == n and six[0] == six[1]:  # what the first six have counts for each
             assert hit.confidence == pytest.approx(confidence, abs=5 * _NEAR), theirs.query.text
         assert abs(place - n) <= 2, "a few that are level may change places"
         assert one == said[hit.chunk.id]
@@ -173,8 +173,8 @@ def test_a_search_of_a_warm_memory_sends_at_most_six_statements(
 @pytest.mark.parametrize("profile", ["default", "vector", "openclaw-2026.2.13"])
 def test_the_same_passages_come_in_the_same_order_from_both_stores(golden: tuple[Memory, Memory], profile: str) -> None:
     file, shared = golden
-    for question in QUESTIONS:
-        agree(*(m.search(question, now=NOW, profile=profile, sync=False) for m in (file, shared)))
+    for question in QUESTIONS:  # without a threshold: what is level may be on either side of it
+        agree(*(m.search(question, now=NOW, profile=profile, sync=False, min_score=0.0) for m in (file, shared)))
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))

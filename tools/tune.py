@@ -96,7 +96,7 @@ def pools(one: sets.EvalSet, model: Any, most: int, strangers: Sequence[sets.Que
 
 def features(candidates: Sequence[Candidate], question: Mapping[str, float]) -> Array:
     """What the total of each passage is the weighted sum of: a row for each, in the order of `WEIGHTS`."""
-    signals = columns(candidates)
+    signals = columns(candidates, question)
     cosine = signals["z"] / signals["noise"]
     text = signals["text"] / (question["reached"] or 1.0) * question["covered"] * question["trust"]
     found = {f"lexical·{name}": text * question[name] for name in LEXICAL}

@@ -72,7 +72,7 @@ def scores(candidates: Sequence[Candidate]) -> dict[str, float]:
 
 def total(one: Candidate, question: Mapping[str, float]) -> float:
     """What the default fusion makes of one candidate."""
-    return sum(float(part[0]) for part in parts(columns([one]), question, leg_weights(question)))
+    return sum(float(part[0]) for part in parts(columns([one], question), question, leg_weights(question)))
 
 
 def through(profile: Profile, candidates: Sequence[Candidate], asked: Query) -> Sequence[Candidate]:

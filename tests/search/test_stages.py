@@ -485,9 +485,9 @@ def test_what_words_cannot_judge_is_neither_abstained_from_nor_cut() -> None:
     cut = Cut(0.01)
     assert [ids(Abstain()([c], query())) for c in (whole, foreign, plain)] == [["a"], ["b"], []]
     assert Abstain()([plain, foreign], query()) == [], "most of the first would have to be"
-    near = candidate("d", 0.9, signals={"confidence": 1e-6, "lift": 0.3})
+    near = candidate("d", 0.9, signals={"confidence": 1e-6, "lift": 0.45})
     assert ids(Abstain()([plain, near], query())) == ["c", "d"], "a paraphrase shares no word"
-    assert Abstain(near=0.4)([plain, near], query()) == []
+    assert Abstain(near=0.5)([plain, near], query()) == []
     assert ids(cut([whole, foreign, plain], query())) == ["a", "b"]
     asked = query(min_score=0.01)
     assert ids(cut([whole, foreign, plain], asked)) == [], "unless the question has its own least"

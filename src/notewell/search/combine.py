@@ -57,13 +57,13 @@ def question_evidence(candidates: Sequence[Candidate]) -> dict[str, float]:
     """What all candidates together say about the two legs for this question.
 
     `rare`: how rare the question's words are. `standing_out`: how far the best cosine is above chance. `alike`: how
-    near the five best keyword hits are in meaning, relative to the nearest of all. `reached` and `covered`: the best
+    near the five best keyword hits are in meaning, relative to the `nearest` of all. `reached` and `covered`: the best
     keyword score, and the largest share of the question that one passage covers.
     `trust`: 1, or less where that share is under a half: one rare word of many is often a coincidence. It stays high
     where the model cannot read the question either.
     """
     if not candidates:
-        return dict.fromkeys(("always", "rare", "standing_out", "alike", "reached", "covered", "trust"), 0.0)
+        return dict.fromkeys(("always", "rare", "standing_out", "alike", "nearest", "reached", "covered", "trust"), 0.0)
     own = [c.signals for c in candidates]
     question = own[0]
     nearest = max([signals.z or 0.0 for signals in own])
@@ -78,6 +78,7 @@ def question_evidence(candidates: Sequence[Candidate]) -> dict[str, float]:
         "rare": min(question.rare, _RAREST),
         "standing_out": max(0.0, nearest / question.noise - _CHANCE),
         "alike": max(0.0, mean_z / nearest) if nearest > 0 else 0.0,
+        "nearest": max(0.0, nearest),
         "reached": best[0].signals.text if best else 0.0,
         "covered": covered,
         "trust": max(min(1.0, covered / _ENOUGH), question.foreign),
@@ -94,7 +95,7 @@ def leg_weights(question: Mapping[str, float]) -> tuple[float, float]:
     return max(0.0, lexical), max(0.0, vector)
 
 
-def columns(candidates: Sequence[Candidate]) -> dict[str, Column]:
+def columns(candidates: Sequence[Candidate], question: Mapping[str, float]) -> dict[str, Column]:
     """The signals that scores are made of, each as an array over all candidates; an unknown date is 0.
 
     A passage that has no vector yet, while others have, is taken to be as near in meaning as it has the words.
@@ -102,11 +103,9 @@ def columns(candidates: Sequence[Candidate]) -> dict[str, Column]:
     import numpy as np  # noqa: PLC0415
 
     values = dict(zip(Signals._fields, zip(*[c.signals for c in candidates], strict=True), strict=True))
-    nearest = max((z for z in values["z"] if z is not None), default=0.0)
+    near = zip(values["z"], values["cover"], strict=True)
     unknown = {
-        "z": [
-            cover * max(0.0, nearest) if z is None else z for z, cover in zip(values["z"], values["cover"], strict=True)
-        ],
+        "z": [cover * question["nearest"] if z is None else z for z, cover in near],
         "date": [v or 0.0 for v in values["date"]],
     }
     return {name: np.array(unknown.get(name, values[name])) for name in ("text", "z", "noise", "foreign", *REST)}
@@ -160,7 +159,7 @@ class Combine:
             return []
         question = question_evidence(candidates)
         lexical, vector = leg_weights(question)
-        signals = columns(candidates)
+        signals = columns(candidates, question)
         keywords, meaning, rest = parts(signals, question, (lexical * self.lexical, vector * self.vector))
         totals = (keywords + meaning + rest).tolist()
         scores = sigmoids([(total - _CENTRE) / _SCALE for total in totals])

@@ -305,8 +305,8 @@ class Abstain:
     could share no word with most of the first, which are in another script.
     """
 
-    least: float = 0.22
-    near: float = 0.3
+    least: float = 0.3
+    near: float = 0.45
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
         """All or nothing."""
