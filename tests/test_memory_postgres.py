@@ -102,7 +102,7 @@ def agree(ours: Found, theirs: Found) -> None:
     assert (theirs.mode, theirs.notices, len(theirs.hits)) == (ours.mode, ours.notices, len(ours.hits))
     places = {h.chunk.id: (n, h.confidence) for n, h in enumerate(ours.hits)}
     said = {one[0]: one for one in told(ours)[2]}
-    six = [{mark.id for mark in one.trace.steps[0].marks[:6]} for one in (ours, theirs)]
+    six = [[mark.id for mark in one.trace.steps[0].marks[:6]] for one in (ours, theirs)]
     for n, (hit, one) in enumerate(zip(theirs.hits, told(theirs)[2], strict=True)):
         if hit.chunk.id not in places:
             assert n == len(theirs.hits) - 1, theirs.query.text
