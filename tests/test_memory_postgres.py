@@ -97,7 +97,7 @@ def told(found: Found) -> list[Any]:
 def agree(ours: Found, theirs: Found) -> None:
     """The same passages with the same to say of each, in the same order but for some that are level.
 
-    The last of them may be level with one that is not shown.
+    The last two of them may be level with some that are not shown.
     """
     assert (theirs.mode, theirs.notices, len(theirs.hits)) == (ours.mode, ours.notices, len(ours.hits))
     places = {h.chunk.id: (n, h.confidence) for n, h in enumerate(ours.hits)}
@@ -105,7 +105,7 @@ def agree(ours: Found, theirs: Found) -> None:
     six = [[mark.id for mark in one.trace.steps[0].marks[:6]] for one in (ours, theirs)]
     for n, (hit, one) in enumerate(zip(theirs.hits, told(theirs)[2], strict=True)):
         if hit.chunk.id not in places:
-            assert n == len(theirs.hits) - 1, theirs.query.text
+            assert n >= len(theirs.hits) - 2, theirs.query.text
             continue
         place, confidence = places[hit.chunk.id]
         if place == n and six[0] == six[1]:  # what the first six have counts for each

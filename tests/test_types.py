@@ -16,7 +16,7 @@ def hit(confidence: float, *, known: bool = True) -> Hit:
 
 
 @pytest.mark.parametrize(
-    ("confidence", "word"), [(1.0, "likely"), (0.5, "likely"), (0.4999, "perhaps"), (0.2, "perhaps"), (0.1999, "weak")]
+    ("confidence", "word"), [(1.0, "likely"), (0.5, "likely"), (0.4999, "perhaps"), (0.22, "perhaps"), (0.2199, "weak")]
 )
 def test_a_confidence_has_a_word(confidence: float, word: str) -> None:
     assert hit(confidence).certainty == word

@@ -233,7 +233,7 @@ def test_a_hit_without_a_word_of_the_question_does_not_hide_that_a_conversation_
     monkeypatch.setenv("NOTEWELL_EMBED_MODEL", "local")
     made(transcripts, root, own_environment, monkeypatch, capsys)
     put(root / "README.md", "# Doc\n")
-    found = asked(capsys, "walrus port")
+    found = asked(capsys, "walrus port", "--all")
     assert found["results"], "or this shows nothing"
     assert "sessions_not_read" in {n["code"] for n in found["notices"]}
 
