@@ -1,6 +1,6 @@
 """Fits the weights of `search.combine` on labelled sets, and checks them on the set left out.
 
-    python tools/tune.py SETS_FOLDER [--cache DIR] [--questions 800] [--save FILE]
+    python tools/tune.py SETS_FOLDER [--cache DIR] [--questions 400] [--save FILE]
 
 The order is a conditional logit (which passage of the pool is the relevant one?), with the same weight for every set,
 followed by a hill climb on nDCG@10 itself, with a penalty where one leg alone would be better and for every step
@@ -309,7 +309,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "notewell" / "eval")
     parser.add_argument(
-        "--questions", type=int, default=800, help="use at most so many questions of a set, evenly spaced"
+        "--questions", type=int, default=400, help="use at most so many questions of a set, evenly spaced"
     )
     parser.add_argument("--save", type=Path, help="write the tables and figures to this file as JSON")
     options = parser.parse_args(arguments)
