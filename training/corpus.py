@@ -44,6 +44,14 @@ class Corpus:
         self.labelled.append(len(texts) > 1 and texts[0][0] == "q" and texts[1][0] == "p")
         self.sources.append(source)
 
+    def languages(self) -> list[str]:
+        """The language of each text: that of its last group."""
+        found = [""] * len(self.texts)
+        for group, source in zip(self.groups, self.sources, strict=True):
+            for place in group:
+                found[place] = source.rpartition("/")[2]
+        return found
+
 
 @dataclass(slots=True)
 class Pairs:
@@ -65,6 +73,7 @@ class Windows:
     texts: list[str] = field(default_factory=list)
     first: list[int] = field(default_factory=lambda: [0])
     questions: list[str] = field(default_factory=list)
+    languages: list[str] = field(default_factory=list)
 
 
 def lines(paths: Iterable[Path]) -> Iterator[Any]:
@@ -125,6 +134,7 @@ def cut(corpus: Corpus, most: int, *, least_atoms: int = 6, seed: int = 0) -> Wi
         out.heads.append(head)
         out.atoms.append(parts)
         out.questions.append(question)
+        out.languages.append(corpus.sources[n].rpartition("/")[2])
         for a, b in window_places(len(parts)):
             out.windows.append((len(out.atoms) - 1, a, b))
             out.texts.append((head + "\n" if head else "") + " ".join(parts[a:b]))

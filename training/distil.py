@@ -1,15 +1,16 @@
-"""Teaches a student what several teachers agree on: which texts of a batch are near each other.
+"""Teaches a student what several teachers agree on: where a text stands, and which texts are near each other.
 
-Every batch gives rows of unit vectors. Each teacher's similarities are standardised a row at a time and averaged; the
-student's, sharpened by a fixed factor, are drawn towards their softmax. Where a question has a labelled answer, part
-of the target is that answer. The leading dimensions alone are taught the same, so that short vectors work too.
+Every batch gives rows of unit vectors. Each is drawn to its text's place in the teachers' joint space (`joint.py`).
+Each teacher's similarities are standardised a row at a time and averaged; the student's, sharpened by a fixed factor,
+are drawn towards their softmax. Where a question has a labelled answer, part of the target is that answer. The leading
+dimensions alone are taught the same, so that short vectors work too.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,13 +19,15 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from training.corpus import Corpus, Windows
-from training.student import Student, pack, pooled, warm
+from training.joint import neighbours
+from training.student import Packed, Student, batches, pack, pooled, warm
 
 SHARP = 2.0  # the factor on standardised similarities before the softmax
 # The factor on the student's cosines. Were it learned, it would grow without end while all vectors crowd together, and
 # rounding to a byte would leave nothing of what tells them apart.
 SHARPNESS = 20.0
 LABEL = 0.3  # the part of a target that a labelled answer gets
+PLACE = 4.0  # what the distance from a text's place counts beside its neighbours
 SHORT = 192  # leading dimensions that are also taught alone
 _HIDDEN = -1e4
 _TIMED = 100, 300  # the steps by which the rest is timed
@@ -32,11 +35,12 @@ _TIMED = 100, 300  # the steps by which the rest is timed
 
 @dataclass(slots=True)
 class Taught:
-    """Texts as the student reads them, and each teacher's vectors for them with its weight."""
+    """Texts as the student reads them, each teacher's vectors for them with its weight, and their places."""
 
     ids: Sequence[np.ndarray]
     vectors: Mapping[str, Tensor]
     weights: Mapping[str, float]
+    places: Tensor
 
     def target(self, rows: Tensor) -> Tensor:
         """What the teachers agree on for some texts, standardised by row, own place hidden."""
@@ -57,8 +61,11 @@ class Plan:
     most_pieces: int = 130_000
     peak: float = 2e-4
     shares: Mapping[str, float] = field(
-        default_factory=lambda: {"english": 0.45, "pairs": 0.2, "other": 0.12, "windows": 0.18, "other windows": 0.05}
+        default_factory=lambda: {"english": 0.43, "pairs": 0.18, "other": 0.15, "windows": 0.18, "other windows": 0.06}
     )
+    near: int = 32
+    """How many neighbours of a group come with it in a hard batch."""
+    seeds: int = 40_000
     seed: int = 0
     seconds: float = 0
     """With a time, the number of steps is set by how long the first ones take."""
@@ -84,6 +91,11 @@ def drawn(vectors: Tensor, target: Tensor, labels: Tensor | None = None, *, shar
     return F.kl_div(found, wanted, reduction="batchmean")
 
 
+def apart(vectors: Tensor, places: Tensor) -> Tensor:
+    """How far vectors are from their places."""
+    return 1 - (vectors * places.float()).sum(1).mean()
+
+
 class Distiller:
     """A run: batches of four kinds, one optimiser."""
 
@@ -94,25 +106,45 @@ class Distiller:
         self.dice = random.Random(plan.seed)
         self.kinds: dict[str, Callable[[], Tensor]] = {}
 
-    def states(self, rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
-        """The state of every piece, and where each text begins."""
+    def states(self, rows: Sequence[np.ndarray]) -> tuple[Tensor, Packed]:
+        """The state of every piece, and the texts it was made of."""
         packed = pack(rows, self.device)
         with torch.autocast(self.device, dtype=torch.bfloat16, enabled=self.device == "cuda"):
-            return self.student(packed).float(), packed.starts
+            return self.student(packed).float(), packed
 
     def vectors(self, rows: Sequence[np.ndarray]) -> Tensor:
         """One unit vector a text."""
-        states, starts = self.states(rows)
-        return pooled(states, starts[:-1], starts[1:])
+        states, packed = self.states(rows)
+        return pooled(states, packed.bounds[:-1], packed.bounds[1:])
 
-    def both(self, vectors: Tensor, target: Tensor, labels: Tensor | None = None) -> Tensor:
+    def both(self, vectors: Tensor, target: Tensor, places: Tensor, labels: Tensor | None = None) -> Tensor:
         """The loss of whole vectors and of their leading dimensions."""
-        short = F.normalize(vectors[:, :SHORT], dim=-1)
-        whole = drawn(vectors, target, labels)
-        return whole + 0.5 * drawn(short, target, labels)
+        loss = drawn(vectors, target, labels) + PLACE * apart(vectors, places)
+        short, short_places = (F.normalize(v[:, :SHORT], dim=-1) for v in (vectors, places.float()))
+        return loss + 0.5 * (drawn(short, target, labels) + PLACE * apart(short, short_places))
+
+    def turn(self, taught: Taught, most: int = 20_000) -> None:
+        """Begins as near to the places as a turn of the untaught vectors can bring it."""
+        with torch.no_grad():
+            some = self.dice.sample(range(len(taught.ids)), min(most, len(taught.ids)))
+            known = torch.ones(len(some), self.student.turn.in_features + 1, device=self.device)
+            for places in batches([len(taught.ids[r]) for r in some], self.plan.most_pieces):
+                states, packed = self.states([taught.ids[some[place]] for place in places])
+                lengths = torch.diff(packed.starts.long())
+                owners = torch.repeat_interleave(torch.arange(len(lengths), device=self.device), lengths)
+                sums = torch.zeros(len(places), states.shape[1], device=self.device).index_add_(0, owners, states)
+                known[torch.tensor(places, device=self.device), :-1] = sums / lengths[:, None]
+            wanted = taught.places[torch.tensor(some, device=self.device)].float()
+            # The states' own size is kept: what follows is trained in steps of one size.
+            wanted = wanted * known[:, :-1].norm(dim=1).mean()
+            ridge = 1e-3 * len(some) * torch.eye(known.shape[1], device=self.device)
+            found = torch.linalg.solve(known.T @ known + ridge, known.T @ wanted)
+            self.student.turn.weight.copy_(found[:-1].T)
+            self.student.turn.bias.copy_(found[-1])
+            self.student.turns = True
 
     def teach_groups(self, kind: str, corpus: Corpus, taught: Taught) -> None:
-        """Batches of groups, half of them from one source, where texts are harder to tell apart."""
+        """Batches of groups: of neighbours, which are hardest to tell apart, of one source, or of all."""
         of_source: dict[str, list[int]] = {}
         for n, source in enumerate(corpus.sources):
             of_source.setdefault(source, []).append(n)
@@ -120,25 +152,35 @@ class Distiller:
         sources = list(large)
         shares = [len(large[s]) ** 0.6 for s in sources]
         everything = range(len(corpus.groups))
+        last = torch.tensor([group[-1] for group in corpus.groups], device=taught.places.device)
+        seeds = self.dice.sample(everything, min(self.plan.seeds, len(everything)))
+        near = neighbours(taught.places[last], torch.tensor(seeds, device=last.device), self.plan.near)
+
+        def picked() -> Iterator[int]:
+            luck = self.dice.random()
+            while luck < 0.4:
+                yield from near[self.dice.randrange(len(near))].tolist()
+            among = large[self.dice.choices(sources, shares)[0]] if sources and luck < 0.7 else everything
+            while True:
+                yield self.dice.choice(among)
 
         def batch() -> Tensor:
-            among: Sequence[int] = everything
-            if sources and self.dice.random() < 0.5:
-                among = large[self.dice.choices(sources, shares)[0]]
             rows: dict[int, int] = {}
             answer_of: dict[int, int] = {}
             pieces = 0
-            while len(rows) < self.plan.rows and pieces < self.plan.most_pieces:
-                n = self.dice.choice(among)
+            for n in picked():
+                if len(rows) >= self.plan.rows or pieces >= self.plan.most_pieces:
+                    break
                 group = corpus.groups[n]
                 pieces += sum(len(taught.ids[r]) for r in group if r not in rows)
-                rows |= {r: len(rows) + i for i, r in enumerate(r for r in group if r not in rows)}
+                for r in group:
+                    rows.setdefault(r, len(rows))
                 if corpus.labelled[n]:
                     answer_of[rows[group[0]]] = rows[group[1]]
             labels = [answer_of.get(i, -1) for i in range(len(rows))]
             vectors = self.vectors([taught.ids[r] for r in rows])
-            answers = torch.tensor(labels, device=self.device)
-            return self.both(vectors, taught.target(torch.tensor(list(rows), device=self.device)), answers)
+            answers, chosen = (torch.tensor(x, device=self.device) for x in (labels, list(rows)))
+            return self.both(vectors, taught.target(chosen), taught.places[chosen], answers)
 
         self.kinds[kind] = batch
 
@@ -164,11 +206,12 @@ class Distiller:
             rows = list(picked)
             vectors = self.vectors([taught.ids[r] for r in rows] + [others[n] for n in picked.values()])
             english, other = vectors.split(len(rows))
-            target = taught.target(torch.tensor(rows, device=self.device))
+            chosen = torch.tensor(rows, device=self.device)
+            target, places = taught.target(chosen), taught.places[chosen]
             mixed = torch.where(torch.rand(len(rows), 1, device=self.device) < 0.5, english, other)
             own = torch.eye(len(rows), device=self.device)
             wanted = 0.5 * own + 0.5 * (SHARP * target).softmax(1)
-            loss = self.both(mixed, target)
+            loss = self.both(mixed, target, places) + PLACE * (apart(english, places) + apart(other, places)) / 2
             for n, size in enumerate((vectors.shape[1], SHORT)):
                 a, b = (F.normalize(v[:, :size], dim=-1) for v in (english, other))
                 found = (b @ a.T * SHARPNESS).log_softmax(1)
@@ -191,7 +234,7 @@ class Distiller:
         def batch() -> Tensor:
             some = self.dice.sample(range(many), min(at_once, many))
             questions = [taught.ids[offset + n] for n in some]
-            states, starts = self.states([runs[n] for n in some] + questions)
+            states, packed = self.states([runs[n] for n in some] + questions)
             begins, ends, rows = [], [], []
             for place, n in enumerate(some):
                 for w in range(windows.first[n], windows.first[n + 1]):
@@ -199,17 +242,17 @@ class Distiller:
                     begins.append((place, cuts[n][a]))
                     ends.append((place, cuts[n][b]))
                     rows.append(w)
-            base = starts.cpu().numpy()
+            base = packed.bounds
             first = [base[p] + at for p, at in begins] + base[len(some) : -1].tolist()
             last = [base[p] + at for p, at in ends] + base[len(some) + 1 :].tolist()
-            made = pooled(states, *(torch.tensor(np.array(x), device=self.device) for x in (first, last)))
-            rows += [offset + n for n in some]
-            return self.both(made, taught.target(torch.tensor(rows, device=self.device)))
+            made = pooled(states, np.array(first), np.array(last))
+            chosen = torch.tensor(rows + [offset + n for n in some], device=self.device)
+            return self.both(made, taught.target(chosen), taught.places[chosen])
 
         self.kinds[kind] = batch
 
     def run(self, say: Callable[[str], None], look: Callable[[int], None] | None = None) -> None:
-        """All steps; says how the losses are every hundred, and has a look after a tenth and a half of them."""
+        """All steps; says how the losses are every hundred, and has a look after every fifth of them."""
         kinds = list(self.kinds)
         shares = [self.plan.shares[k] for k in kinds]
         losses: dict[str, list[Tensor]] = {k: [] for k in kinds}
@@ -237,7 +280,7 @@ class Distiller:
                 each = (now - timed) / (_TIMED[1] - _TIMED[0])
                 self.plan.steps = step + int((self.plan.seconds - (now - begun)) / each)
                 say(f"{each:.3f} s a step: {self.plan.steps} steps in all")
-            if look and step in (self.plan.steps // 10, self.plan.steps // 2):
+            if look and step > _TIMED[1] and step % max(1, self.plan.steps // 5) == 0 and step < self.plan.steps:
                 self.student.eval()
                 look(step)
                 self.student.train()

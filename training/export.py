@@ -1,7 +1,8 @@
 """Writes a trained encoder as one int8 ONNX file with its tokenizer beside it.
 
-Matrices are int8 with a scale for each output column, activations are quantised as they come (one scale a run),
-the word table is int8 with a scale for each row. The graph takes rows of ids that are all of one length, so that no
+Matrices are int8 with a scale for each output column, activations are quantised as they come (one scale a run, after
+the few columns that are far larger than the rest were divided: `training.largest` says which), the word table is int8
+with a scale for each row. The graph takes rows of ids that are all of one length, so that no
 mask is needed: run one passage at a time. It gives the states of all tokens, so that one pass serves for the vector
 of a passage and for those of its windows: each is the mean of a range of states.
 
@@ -35,6 +36,7 @@ State = Mapping[str, NDArray[np.floating[Any]]]
 FUSED = "com.microsoft"
 IDS, STATES = "input_ids", "last_hidden_state"
 EPSILON = 1e-12
+USUAL = 0.98  # the share of columns that are not divided
 
 
 class Graph:
@@ -77,12 +79,21 @@ def by_column(matrix: NDArray[np.floating[Any]]) -> tuple[NDArray[np.int8], NDAr
     return np.clip(np.rint(matrix / scale), -127, 127).astype(np.int8), scale
 
 
+def evened(most: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+    """What each column of the states is divided by, and each row of the matrix multiplied by, where it is large."""
+    return np.maximum(1, most / np.quantile(most, USUAL)).astype(np.float32)
+
+
 class BertGraph(Graph):
     """The graph of a BERT with these weights."""
 
     def __init__(self, state: State, heads: int, wide: Sequence[int]) -> None:
         super().__init__()
         self.state = {name: np.asarray(value, np.float32) for name, value in state.items()}
+        known = {
+            name.removesuffix(weights.MOST): value for name, value in self.state.items() if name.endswith(weights.MOST)
+        }
+        self.even = {name: evened(most) for name, most in known.items()}
         self.heads = heads
         self.wide = frozenset(wide)
         self.width = self.state[weights.WORD_TABLE].shape[1]
@@ -93,6 +104,8 @@ class BertGraph(Graph):
         states = self.embeddings()
         for layer in range(self.layers):
             states = self.layer(states, layer)
+        if f"{weights.TURN}.weight" in self.state:
+            self.linear(states, weights.TURN)
         return self.model(self.width)
 
     def embeddings(self) -> str:
@@ -121,7 +134,7 @@ class BertGraph(Graph):
     def attention(self, states: str, stem: str, *, wide: bool) -> str:
         """Tokens see their row; where the layer is wide, they see all rows."""
         weight, scales, bias = self.matrix(stem + "query", stem + "key", stem + "value")
-        small, small_scale, zero = self.add_many("DynamicQuantizeLinear", 3, states)
+        small, small_scale, zero = self.small(states, stem + "query")
         if wide:
             small = self.add("Reshape", small, self.constant("one row", np.array([1, -1, self.width])))
         inputs = (small, weight, bias, small_scale, scales, "", zero)
@@ -131,16 +144,23 @@ class BertGraph(Graph):
     def linear(self, states: str, name: str) -> str:
         """The states times a matrix, with its bias."""
         weight, scales, bias = self.matrix(name)
-        small, small_scale, zero = self.add_many("DynamicQuantizeLinear", 3, states)
+        small, small_scale, zero = self.small(states, name)
         return self.add("MatMulIntegerToFloat", small, weight, small_scale, scales, zero, "", bias, domain=FUSED)
 
     def matrix(self, *names: str) -> tuple[str, str, str]:
         """One matrix, or several side by side: values, scales and bias."""
-        values, scale = by_column(np.concatenate([self.state[f"{name}.weight"] for name in names]).T)
+        whole = np.concatenate([self.state[f"{name}.weight"] for name in names]).T
+        values, scale = by_column(whole * self.even[names[0]][:, None] if names[0] in self.even else whole)
         bias = np.concatenate([self.state[f"{name}.bias"] for name in names])
         held: dict[str, NDArray[Any]] = {"weight": values, "scale": scale, "bias": bias}
         weight, scales, biases = (self.constant(f"{names[0]}.{part}", value) for part, value in held.items())
         return weight, scales, biases
+
+    def small(self, states: str, name: str) -> list[str]:
+        """States as bytes, with their scale and zero; first made even, where it is known how large each column gets."""
+        if name in self.even:
+            states = self.add("Mul", states, self.constant(f"{name}.even", 1 / self.even[name]))
+        return self.add_many("DynamicQuantizeLinear", 3, states)
 
     def norm(self, states: str, name: str) -> str:
         """Layer norm."""

@@ -20,7 +20,7 @@ from typing import Any
 from training.fetch import work
 
 _SEED = 7
-_MOST_OF_SOURCE = 60_000  # groups or pairs of one language
+_MOST_OF_SOURCE = 110_000  # groups or pairs of one language
 _MOST_OF_LANGUAGE = {"pairs": 40_000, "groups": 30_000}
 _PRIORITY = ("zh", "ja", "ko", "de", "fr", "es", "pt", "it", "ru")
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from training.student import Student, pack, pooled
 
-WINDOW, STRIDE, LONGEST, MOST_HEAD = 64, 48, 512, 24
+WINDOW, STRIDE, LONGEST = 64, 48, 512
 SHORT = 192
 
 
@@ -87,7 +87,7 @@ def coarse(vectors: Tensor, dims: int, levels: int = 7) -> Tensor:
 
 
 class StudentEncoder:
-    """A student with its pieces: whole passages, windows of one pass, and windows run by themselves."""
+    """A student with its pieces: whole passages, and windows of the same pass."""
 
     def __init__(self, student: Student, ids_of: Callable[[Sequence[str]], list[np.ndarray]], device: str) -> None:
         self.student, self.ids_of, self.device = student, ids_of, device
@@ -116,10 +116,10 @@ class StudentEncoder:
             packed = pack([rows[n] for n in some], self.device)
             with torch.autocast(self.device, dtype=torch.bfloat16, enabled=self.device == "cuda"):
                 states = self.student(packed).float()
-            base = packed.starts.cpu().numpy()
+            base = packed.bounds
             begins = np.array([base[i] + a for i, n in enumerate(some) for a, _ in cuts[n]])
             ends = np.array([base[i] + b for i, n in enumerate(some) for _, b in cuts[n]])
-            made = pooled(states, *(torch.from_numpy(x).to(self.device) for x in (begins, ends)))
+            made = pooled(states, begins, ends)
             for n, part in zip(some, made.split([len(cuts[n]) for n in some]), strict=True):
                 out[n] = part
             at = upto
@@ -144,17 +144,6 @@ class StudentEncoder:
         owners = torch.tensor([n for n, c in enumerate(cuts) for _ in c[1:]], device=self.device)
         return torch.stack([m[0] for m in made]), torch.cat([m[1:] for m in made]), owners
 
-    def separate(self, one: MeasuredSet) -> tuple[Tensor, Tensor]:
-        """Windows run by themselves under their heading, and the passage that each belongs to."""
-        rows, owners = [], []
-        heads = self.ids_of([p[5][: p[4]] for p in one.passages])
-        for n, (ids, head) in enumerate(zip(self.ids_of(one.texts), heads, strict=True)):
-            body = ids[1:-1][len(head) - 2 :]
-            for a, b in windows_of(len(body)):
-                rows.append(self.framed(np.concatenate([head[1:-1][:MOST_HEAD], body[a:b]]), "p"))
-                owners.append(n)
-        return torch.cat(self.run(rows, [[(0, len(r))] for r in rows])), torch.tensor(owners, device=self.device)
-
 
 def windows_of(count: int) -> list[tuple[int, int]]:
     """Windows over so many pieces; the last one ends with them."""
@@ -169,16 +158,11 @@ def measure(encoder: StudentEncoder, sets: Sequence[MeasuredSet], say: Callable[
     for one in sets:
         asked = encoder.whole([q["text"] for q in one.questions], "q")
         whole, late, owners = encoder.passages(one)
-        runs, run_owners = encoder.separate(one)
         count = len(one.passages)
         by_whole = asked @ whole.T
-        by = {"whole": by_whole}
-        for name, windows, owner in (("late", late, owners), ("runs", runs, run_owners)):
-            full = best_of(asked @ windows.T, owner, count)
-            small = best_of(F.normalize(asked[:, :SHORT], dim=-1) @ coarse(windows, SHORT).T, owner, count)
-            by |= {name: full, f"{name}+": by_whole + full, f"{name}+4bit": by_whole + small}
-        mean = F.normalize(torch.zeros_like(whole).index_add_(0, run_owners, runs), dim=-1)
-        by["mean+runs"] = asked @ mean.T + by["runs"]
+        full = best_of(asked @ late.T, owners, count)
+        small = best_of(F.normalize(asked[:, :SHORT], dim=-1) @ coarse(late, SHORT).T, owners, count)
+        by = {"whole": by_whole, "late": full, "late+": by_whole + full, "late+4bit": by_whole + small}
         out[one.name] = {name: score(one, found) for name, found in by.items()}
         shown = (f"{n} {v:.3f}" + (f"/{c:.3f}" if c is not None else "") for n, (v, c) in out[one.name].items())
         say(f"{one.name} ({len(late) / count:.1f} windows): " + ", ".join(shown))

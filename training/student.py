@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from training.weights import TURN
+
 try:
     from torch.nn.attention.varlen import varlen_attn
 except ImportError:  # an older torch, or one without the kernel
@@ -26,16 +28,24 @@ class Packed(NamedTuple):
     places: Tensor
     starts: Tensor
     longest: int
+    bounds: np.ndarray
+    """The starts once more, where the processor can read them without waiting for the device."""
+
+
+def sent(array: np.ndarray, device: str) -> Tensor:
+    """An array on the device; nothing waits for it to arrive."""
+    made = torch.from_numpy(array)
+    return made.pin_memory().to(device, non_blocking=True) if device == "cuda" else made
 
 
 def pack(rows: Sequence[np.ndarray], device: str) -> Packed:
     """Lists of piece ids as one row."""
     lengths = np.array([len(r) for r in rows])
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    places = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
-    made = (np.concatenate(rows).astype(np.int64), places, starts.astype(np.int32))
-    ids, place, start = (torch.from_numpy(a).to(device, non_blocking=True) for a in made)
-    return Packed(ids, place, start, int(lengths.max()))
+    bounds = np.concatenate([[0], np.cumsum(lengths)])
+    places = np.arange(bounds[-1]) - np.repeat(bounds[:-1], lengths)
+    made = (np.concatenate(rows).astype(np.int64), places, bounds.astype(np.int32))
+    ids, place, start = (sent(a, device) for a in made)
+    return Packed(ids, place, start, int(lengths.max()), bounds)
 
 
 def _after(x: Tensor, found: Tensor, *held: Tensor) -> Tensor:
@@ -74,7 +84,7 @@ class Layer(nn.Module):
 
 
 class Student(nn.Module):
-    """Piece states of the last layer, in the order of the pieces."""
+    """Piece states of the last layer, turned into the space of the vectors, in the order of the pieces."""
 
     def __init__(self, words: int, places: int, *, width: int, layers: int, heads: int, inner: int) -> None:
         super().__init__()
@@ -82,32 +92,55 @@ class Student(nn.Module):
         self.places = nn.Embedding(places, width)
         self.first_norm = nn.LayerNorm(width, eps=_EPS)
         self.layers = nn.ModuleList(Layer(width, heads, inner) for _ in range(layers))
-        self.fast = varlen_attn is not None and torch.cuda.is_available()
+        self.turn = nn.Linear(width, width)
+        nn.init.eye_(self.turn.weight)
+        nn.init.zeros_(self.turn.bias)
+        self.turns = True
 
     def forward(self, packed: Packed) -> Tensor:
         """One row a piece."""
         x = self.first_norm(self.words(packed.ids) + self.places(packed.places))
         for layer in self.layers:
             q, k, v = layer.before(x)
-            x = layer.after(x, self._attention(q, k, v, packed))
-        return x
-
-    def _attention(self, q: Tensor, k: Tensor, v: Tensor, packed: Packed) -> Tensor:
-        starts, longest = packed.starts, packed.longest
-        if self.fast:
-            return varlen_attn(q.contiguous(), k.contiguous(), v.contiguous(), starts, starts, longest, longest)
-        # Everywhere else all pieces look at all, and a mask hides those of other texts: simple, and dear for many.
-        owners = torch.repeat_interleave(torch.arange(len(starts) - 1), (starts[1:] - starts[:-1]).long())
-        parts = (t.transpose(0, 1)[None] for t in (q, k, v))
-        mask = owners[:, None] == owners[None]
-        return F.scaled_dot_product_attention(*parts, attn_mask=mask)[0].transpose(0, 1)
+            x = layer.after(x, attention(q, k, v, packed))
+        return self.turn(x) if self.turns else x
 
 
-def pooled(states: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+def attention(q: Tensor, k: Tensor, v: Tensor, packed: Packed) -> Tensor:
+    """Each piece looks at those of its own text; the parts are (pieces, heads, width)."""
+    starts, longest = packed.starts, packed.longest
+    if varlen_attn is not None and q.is_cuda:
+        return varlen_attn(q.contiguous(), k.contiguous(), v.contiguous(), starts, starts, longest, longest)
+    # Everywhere else all pieces look at all, and a mask hides those of other texts: simple, and dear for many.
+    owners = torch.repeat_interleave(torch.arange(len(starts) - 1), (starts[1:] - starts[:-1]).long())
+    parts = (t.transpose(0, 1)[None] for t in (q, k, v))
+    mask = owners[:, None] == owners[None]
+    return F.scaled_dot_product_attention(*parts, attn_mask=mask)[0].transpose(0, 1)
+
+
+def batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
+    """Places of rows, shortest first, so many together that they have at most `budget` tokens."""
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    found: list[list[int]] = [[]]
+    size = 0
+    for place in order:
+        if found[-1] and size + lengths[place] > budget:
+            found.append([])
+            size = 0
+        found[-1].append(place)
+        size += lengths[place]
+    return found
+
+
+def pooled(states: Tensor, begins: np.ndarray, ends: np.ndarray) -> Tensor:
     """Unit means of runs of rows; runs may overlap."""
-    sums = torch.cat([states.new_zeros(1, states.shape[1], dtype=torch.float64), states.double().cumsum(0)])
-    mean = (sums[ends.long()] - sums[starts.long()]) / (ends - starts)[:, None]
-    return F.normalize(mean.float(), dim=-1)
+    lengths = ends - begins
+    before = np.cumsum(lengths) - lengths
+    rows = np.repeat(begins - before, lengths) + np.arange(lengths.sum())
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    picked = states.float()[sent(rows, states.device.type)]
+    sums = picked.new_zeros(len(lengths), states.shape[1]).index_add(0, sent(owners, states.device.type), picked)
+    return F.normalize(sums, dim=-1)
 
 
 _NAMES = {
@@ -136,7 +169,9 @@ def from_bert(weights: Mapping[str, Tensor], *, layers: int = 0, heads: int = 12
             parts = [weights[f"{old}attention.self.{n}.{tail}"] for n in ("query", "key", "value")]
             new[f"layers.{to}.attend.{tail}"] = torch.cat(parts)
             new |= {f"layers.{to}.{ours}.{tail}": weights[f"{old}{name}.{tail}"] for ours, name in _NAMES.items()}
-    student.load_state_dict({k: v.float() for k, v in new.items()})
+    student.turns = f"{TURN}.weight" in weights
+    turn = {f"turn.{t}": weights[f"{TURN}.{t}"] for t in ("weight", "bias")} if student.turns else {}
+    student.load_state_dict({k: v.float() for k, v in (new | turn).items()}, strict=student.turns)
     return student
 
 
@@ -149,6 +184,7 @@ def to_bert(student: Student) -> dict[str, np.ndarray]:
         "embeddings.token_type_embeddings.weight": np.zeros_like(own["words.weight"][:1]),
     }
     out |= {f"embeddings.LayerNorm.{t}": own[f"first_norm.{t}"] for t in ("weight", "bias")}
+    out |= {f"{TURN}.{t}": own[f"turn.{t}"] for t in ("weight", "bias")} if student.turns else {}
     for n in range(len(student.layers)):
         for tail in ("weight", "bias"):
             parts = np.split(own[f"layers.{n}.attend.{tail}"], 3)

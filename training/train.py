@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -22,10 +23,12 @@ from torch import Tensor
 from training import corpus, measure, models, weights
 from training.corpus import Corpus, Pairs, Windows
 from training.distil import Distiller, Plan, Taught
-from training.student import from_bert, to_bert
+from training.joint import Bridge, Space, role_numbers
+from training.student import Student, from_bert, to_bert
 
 TEACHERS = {"bge": 0.8, "gte": 0.8, "nomic": 1.4, "e5": 0.6}
-WINDOW_PASSAGES = {"windows": 40_000, "other windows": 15_000}
+WINDOW_PASSAGES = {"windows": 30_000, "other windows": 15_000}
+FEW = 200  # texts of a language and a role that have no mean of their own
 LOOK = 700  # sets with fewer passages are measured on the way too
 
 
@@ -50,6 +53,8 @@ class Reader:
         self.models = models_
         self.pieces = models_["e5"].encode_ids
         self.words = next((m.encode_ids for name, m in models_.items() if name != "e5"), None)
+        self.space: Space
+        self.bridge: Bridge
 
     def rows(self, texts: Sequence[str], names: Iterable[str]) -> dict[str, list[np.ndarray]]:
         """Ids between their two marks, for the tokenizers that some models need."""
@@ -88,6 +93,32 @@ def marked(
     ]
 
 
+def english_taught(reader: Reader, texts: Sequence[str], roles: Sequence[str]) -> Taught:
+    """English texts, placed by all teachers; the first ones that come make the space."""
+    rows = reader.rows(texts, TEACHERS)
+    vectors = reader.asked(rows, roles, TEACHERS)
+    if not hasattr(reader, "space"):
+        reader.space = Space.of(vectors, roles, TEACHERS, width=vectors["e5"].shape[1])
+    places = reader.space.places(vectors, roles)
+    if not hasattr(reader, "bridge"):
+        reader.bridge = Bridge.of(vectors["e5"], role_numbers(roles, places.device), places)
+    return Taught(reader.student(rows, roles), vectors, TEACHERS, places)
+
+
+def other_taught(reader: Reader, texts: Sequence[str], roles: Sequence[str], languages: Sequence[str]) -> Taught:
+    """Texts of other languages, which e5 alone can read."""
+    rows = reader.rows(texts, ["e5"])
+    vectors = reader.asked(rows, roles, ["e5"])
+    often = {key for key, count in Counter(zip(languages, roles, strict=True)).items() if count >= FEW}
+    names: dict[tuple[str, str], int] = {}
+    kinds = [
+        names.setdefault((language if (language, role) in often else "", role), len(names))
+        for language, role in zip(languages, roles, strict=True)
+    ]
+    places = reader.bridge.places(vectors["e5"], torch.tensor(kinds, device=vectors["e5"].device))
+    return Taught(reader.student(rows, roles), vectors, {"e5": 1.0}, places)
+
+
 def passages_of(windows: Windows, start: models.Encoder) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Each passage as pieces, and the piece at which each of its atoms begins."""
 
@@ -109,7 +140,7 @@ def passages_of(windows: Windows, start: models.Encoder) -> tuple[list[np.ndarra
 
 def whole_windows(windows: Windows, cuts: Sequence[np.ndarray]) -> Windows:
     """The same without windows that the passage's last piece cuts off."""
-    out = Windows(windows.heads, windows.atoms, questions=windows.questions)
+    out = Windows(windows.heads, windows.atoms, questions=windows.questions, languages=windows.languages)
     for n in range(len(windows.atoms)):
         for w in range(windows.first[n], windows.first[n + 1]):
             _, a, b = windows.windows[w]
@@ -120,7 +151,7 @@ def whole_windows(windows: Windows, cuts: Sequence[np.ndarray]) -> Windows:
     return out
 
 
-def teach_windows(distiller: Distiller, kind: str, found: Corpus, reader: Reader, teachers: Sequence[str]) -> str:
+def teach_windows(distiller: Distiller, kind: str, found: Corpus, reader: Reader, *, english: bool) -> str:
     """Adds batches of windows; says how many there are."""
     windows = corpus.cut(found, WINDOW_PASSAGES[kind])
     if len(windows.atoms) < 100:
@@ -129,9 +160,8 @@ def teach_windows(distiller: Distiller, kind: str, found: Corpus, reader: Reader
     windows = whole_windows(windows, cuts)
     texts = [*windows.texts, *windows.questions]
     roles = ["p"] * len(windows.texts) + ["q"] * len(windows.questions)
-    rows = reader.rows(texts, [*teachers, "e5"])
-    vectors = reader.asked(rows, roles, teachers)
-    taught = Taught(reader.student(rows, roles), vectors, {name: TEACHERS.get(name, 1.0) for name in teachers})
+    languages = [windows.languages[n] for n, _, _ in windows.windows] + windows.languages
+    taught = english_taught(reader, texts, roles) if english else other_taught(reader, texts, roles, languages)
     distiller.teach_windows(kind, windows, taught, runs, cuts)
     return f"{kind}: {len(windows.atoms)} passages, {len(windows.windows)} windows"
 
@@ -141,20 +171,27 @@ def teach_pairs(distiller: Distiller, pairs: Pairs, reader: Reader) -> str:
     places: dict[tuple[str, str], int] = {}
     english_of = [places.setdefault(key, len(places)) for key in zip(pairs.roles, pairs.english, strict=True)]
     roles, texts = [r for r, _ in places], [t for _, t in places]
-    rows = reader.rows(texts, TEACHERS)
-    taught = Taught(reader.student(rows, roles), reader.asked(rows, roles, TEACHERS), TEACHERS)
+    taught = english_taught(reader, texts, roles)
     others = reader.student(reader.rows(pairs.others, ["e5"]), pairs.roles)
     distiller.teach_pairs(english_of, pairs.languages, taught, others)
     return f"pairs: {len(english_of)} of {len(texts)} English texts in {len(set(pairs.languages))} languages"
 
 
-def teach_groups(distiller: Distiller, kind: str, found: Corpus, reader: Reader, teachers: Sequence[str]) -> str:
-    """Adds batches of groups."""
-    rows = reader.rows(found.texts, [*teachers, "e5"])
-    weights_ = {name: TEACHERS[name] for name in teachers}
-    taught = Taught(reader.student(rows, found.roles), reader.asked(rows, found.roles, teachers), weights_)
+def teach_groups(distiller: Distiller, kind: str, found: Corpus, reader: Reader, *, english: bool) -> str:
+    """Adds batches of groups; the English ones, which come first, also say how the student begins."""
+    if english:
+        taught = english_taught(reader, found.texts, found.roles)
+        distiller.turn(taught)
+    else:
+        taught = other_taught(reader, found.texts, found.roles, found.languages())
     distiller.teach_groups(kind, found, taught)
-    return f"{kind}: {len(found.texts)} texts are taught by {', '.join(teachers)}"
+    kept = "the joint space keeps {:.3f} and {:.3f}".format(*reader.space.kept) if english else "by e5"
+    return f"{kind}: {len(found.texts)} texts are placed, {kept}"
+
+
+def save(path: Path, student: Student) -> None:
+    """The weights under BERT's names, in halves."""
+    np.savez(path, allow_pickle=False, **{name: value.astype(np.float16) for name, value in to_bert(student).items()})
 
 
 def main() -> None:
@@ -168,7 +205,7 @@ def main() -> None:
     parser.add_argument(
         "--share", type=float, default=1.0, help="the share of English text and of translations to read"
     )
-    parser.add_argument("--peak", type=float, default=2e-4)
+    parser.add_argument("--peak", type=float, default=2.5e-4)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     out: Path = given.out or given.folder / "out"
@@ -194,11 +231,11 @@ def run(given: argparse.Namespace, out: Path, say: Callable[[str], None], device
     if device == "cpu":
         plan.rows, plan.most_pieces = 64, 6000
     distiller = Distiller(student, plan, device)
-    say(teach_groups(distiller, "english", english, reader, list(TEACHERS)))
+    say(teach_groups(distiller, "english", english, reader, english=True))
     say(teach_pairs(distiller, pairs, reader))
-    say(teach_groups(distiller, "other", other, reader, ["e5"]))
-    say(teach_windows(distiller, "windows", english, reader, list(TEACHERS)))
-    say(teach_windows(distiller, "other windows", other, reader, ["e5"]))
+    say(teach_groups(distiller, "other", other, reader, english=False))
+    say(teach_windows(distiller, "windows", english, reader, english=True))
+    say(teach_windows(distiller, "other windows", other, reader, english=False))
     start = teachers["e5"]
     for teacher in teachers.values():
         teacher.model.to("cpu")
@@ -208,11 +245,11 @@ def run(given: argparse.Namespace, out: Path, say: Callable[[str], None], device
 
     def look(step: int) -> None:
         say(f"on the way, after {step} steps")
-        weights.write(out, "student", to_bert(student))
+        save(out / "student.npz", student)
         measure.measure(encoder, [one for one in measured if len(one.passages) < LOOK], say)
 
     distiller.run(say, look)
-    weights.write(out, "student", to_bert(student))
+    save(out / "student.npz", student)
     if measured:
         figures = measure.measure(encoder, measured, say)
         (out / "figures.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")

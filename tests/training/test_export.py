@@ -97,6 +97,15 @@ def test_windows_come_from_one_pass() -> None:
     assert np.allclose(export.vectors(opened, ids), got[:1], atol=1e-6)
 
 
+def test_the_last_matrix_turns_the_states() -> None:
+    held, ids = state(), list(range(3, 23))
+    random = np.random.default_rng(1)
+    turn = {"head.weight": random.normal(size=(WIDTH, WIDTH)), "head.bias": random.normal(size=WIDTH)}
+    opened = export.session(export.build(held | turn, heads=HEADS), threads=1)
+    wanted = plain(held, ids) @ turn["head.weight"].T + turn["head.bias"]
+    assert cosine(opened.run(None, {"input_ids": np.array([ids])})[0][0], wanted).min() > 0.99
+
+
 def test_a_wide_layer_sees_all_rows() -> None:
     held = state()
     rows = np.array([[3, 4, 5], [6, 7, 8]])
@@ -115,18 +124,13 @@ def test_the_folder_lists_its_files(tmp_path: Path) -> None:
 
 
 def test_torch_reads_the_same_names() -> None:
-    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch")
     models = pytest.importorskip("training.models")
 
-    held, ids = state(), [0, 7, 9, 11, 30, 49, 2]
+    held = state()
+    rows = [np.array(row) for row in ([0, 7, 9, 11, 30, 49, 2], [0, 7, 9], [0, 7, 9, 11, 30, 49, 2, 5, 6])]
     model = models.from_arrays(held, heads=HEADS)
-    assert sorted(model.state_dict()) == sorted(held)
-    with torch.no_grad():
-        got = model(torch.tensor([ids]))[0].numpy()
-    assert cosine(got, plain(held, ids)).min() > 0.9999
-    rows = [ids, ids[:3], [*ids, 5, 6]]
     vectors = models.encode(model, rows, "mean", budget=16).numpy()
-    assert cosine(vectors, np.stack([plain(held, row).mean(0) for row in rows])).min() > 0.9999
-    states = torch.from_numpy(plain(held, ids)[None]).float()
-    pooled = models.pool_ranges(states, torch.tensor([[0, 2]]), torch.tensor([[7, 4]]))[0].numpy()
-    assert cosine(pooled, np.stack([states[0].numpy().mean(0), states[0].numpy()[2:4].mean(0)])).min() > 0.9999
+    assert cosine(vectors, np.stack([plain(held, row.tolist()).mean(0) for row in rows])).min() > 0.9999
+    first = models.encode(model, rows, "cls").numpy()
+    assert cosine(first, np.stack([plain(held, row.tolist())[0] for row in rows])).min() > 0.9999

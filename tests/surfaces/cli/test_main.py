@@ -39,8 +39,8 @@ def test_version_loads_nothing_heavy() -> None:
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True).stdout
     head, model, loaded = out.splitlines()
     assert head == f"notewell {__version__}"
-    assert model.startswith("model notewell-small (notewell-model 1.0.0: trained from multilingual-e5-small, int8")
-    assert model.endswith(", sha256 8b6095a9cdea4f39c3a8c7bd3909862d9df510aca086c2998c99639c1af9952c")
+    assert model.startswith("model notewell-small (notewell-model 1.1.0: trained from multilingual-e5-small, int8")
+    assert model.endswith(", sha256 722072f27f3d464ef79055192859c843e661a7b4f989b34b47e64943a4d0a94b")
     assert loaded == ""
 
 

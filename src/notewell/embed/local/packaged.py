@@ -54,7 +54,7 @@ _PACKAGED = (
         query_prefix="query: ",
         passage_prefix="passage: ",
         max_tokens=512,
-        sha256="8b6095a9cdea4f39c3a8c7bd3909862d9df510aca086c2998c99639c1af9952c",
+        sha256="722072f27f3d464ef79055192859c843e661a7b4f989b34b47e64943a4d0a94b",
         fused=True,
     ),
     Packaged(
@@ -173,7 +173,8 @@ class LocalEmbedder(LocalModel):
         """`prepared` is a folder for a form of the model that loads faster."""
         super().__init__(packaged.name, threads=threads, query=packaged.query_prefix, document=packaged.passage_prefix)
         self.packaged, self._prepared = packaged, prepared
-        self.id = f"local/{packaged.name}@{packaged.max_tokens}"
+        mark = packaged.sha256 and f"-{packaged.sha256[:8]}"  # other weights make other vectors
+        self.id = f"local/{packaged.name}{mark}@{packaged.max_tokens}"
         self.dim = packaged.dim
         self._path = package_file(packaged.package, packaged.model, extra=packaged.extra)
         home = packaged.vocabulary_from or packaged.package
