@@ -81,7 +81,7 @@ def by_column(matrix: NDArray[np.floating[Any]]) -> tuple[NDArray[np.int8], NDAr
 
 def evened(most: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
     """What each column of the states is divided by, and each row of the matrix multiplied by, where it is large."""
-    return np.maximum(1, most / np.quantile(most, USUAL)).astype(np.float32)
+    return np.asarray(np.maximum(1, most / np.quantile(most, USUAL)), np.float32)
 
 
 class BertGraph(Graph):

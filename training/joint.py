@@ -122,4 +122,4 @@ class Bridge:
 def neighbours(places: Tensor, seeds: Tensor, count: int) -> np.ndarray:
     """The nearest places of each seed, itself first."""
     found = [(places[some] @ places.T).topk(min(count, len(places)), dim=1).indices for some in seeds.split(256)]
-    return torch.cat(found).cpu().numpy()
+    return np.asarray(torch.cat(found).cpu().numpy())

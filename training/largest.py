@@ -23,14 +23,14 @@ from training.student import Packed, Student, attention, from_bert, pack
 TEXTS = 96
 
 
-@torch.no_grad()
 def largest(student: Student, packed: Packed) -> dict[str, Tensor]:
     """By the matrix that the states are multiplied by: the largest of each of their columns."""
     found: dict[str, Tensor] = {}
     x = student.first_norm(student.words(packed.ids) + student.places(packed.places))
     for n, layer in enumerate(student.layers):
         stem = f"encoder.layer.{n}."
-        mixed = attention(*layer.before(x), packed).reshape(x.shape)
+        query, key, value = layer.before(x)
+        mixed = attention(query, key, value, packed).reshape(x.shape)
         found[f"{stem}attention.self.query"] = x
         x = layer.attend_norm(x + layer.attend_out(mixed))
         found[f"{stem}intermediate.dense"] = x
@@ -50,9 +50,10 @@ def main() -> None:
     texts = list(corpus.lines(sorted((work() / "train").glob("texts.jsonl*"))))
     ids = models.pieces(work() / "weights" / "pieces.model")
     most: dict[str, Tensor] = {}
-    for row in ids(["passage: " + text for text in texts[:: len(texts) // TEXTS]]):
-        for name, size in largest(student, pack([np.array(row)], "cpu")).items():
-            most[name] = torch.maximum(most.get(name, size), size)
+    with torch.no_grad():
+        for row in ids(["passage: " + text for text in texts[:: len(texts) // TEXTS]]):
+            for name, size in largest(student, pack([np.array(row)], "cpu")).items():
+                most[name] = torch.maximum(most.get(name, size), size)
     added = {name + weights.MOST: size.numpy() for name, size in most.items()}
     halves = {name: value.astype(np.float16) for name, value in (state | added).items()}
     np.savez(given.state, allow_pickle=False, **halves)

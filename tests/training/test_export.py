@@ -106,6 +106,27 @@ def test_the_last_matrix_turns_the_states() -> None:
     assert cosine(opened.run(None, {"input_ids": np.array([ids])})[0][0], wanted).min() > 0.99
 
 
+def test_columns_far_larger_than_the_rest_cost_less_when_evened() -> None:
+    torch = pytest.importorskip("torch")
+    from training.largest import largest
+    from training.student import from_bert, pack
+
+    held, ids = state(), list(range(3, 23))
+    for layer in range(2):
+        held[f"encoder.layer.{layer}.attention.output.LayerNorm.weight"][3] = 60.0
+        held[f"encoder.layer.{layer}.intermediate.dense.weight"][:, 3] /= 60.0
+    student = from_bert({name: torch.from_numpy(value) for name, value in held.items()}, heads=HEADS)
+    with torch.no_grad():
+        found = largest(student, pack([np.array(ids)], "cpu"))
+    most = {name + weights.MOST: size.numpy() for name, size in found.items()}
+    wanted = plain(held, ids)
+    rough, even = (
+        cosine(export.session(export.build(s, heads=HEADS), 1).run(None, {"input_ids": np.array([ids])})[0][0], wanted)
+        for s in (held, held | most)
+    )
+    assert np.median(1 - even) < np.median(1 - rough) / 2
+
+
 def test_a_wide_layer_sees_all_rows() -> None:
     held = state()
     rows = np.array([[3, 4, 5], [6, 7, 8]])
