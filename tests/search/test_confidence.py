@@ -96,6 +96,9 @@ def test_passages_of_one_file_count_by_its_best_unless_they_are_turns(made: list
 def test_the_size_is_the_logarithm_of_the_number_of_vectors() -> None:
     noise = float(np.sqrt(2.0 * np.log(5000)))
     assert features([candidate("a", signals={"noise": noise})], [1.0], "a")["size"] == pytest.approx(np.log(5000))
+    assert features([candidate("a", signals={"noise": 1.5})], [1.0], "a")["size"] == 3.7, (
+        "a few tell no more than forty"
+    )
 
 
 def test_the_same_evidence_tells_less_in_a_large_collection() -> None:

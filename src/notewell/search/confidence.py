@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
     Column = NDArray[np.float64]
 
-ANSWERED: Mapping[str, float] = {"bias": 9.42, "meaning": 4.45, "standing": -0.45, "size": -0.59, "matched": 1.33}
-ANSWERED_WORDS: Mapping[str, float] = {"bias": -0.43, "matched": 0.85, "covered": 4.0}
+ANSWERED: Mapping[str, float] = {"bias": 9.01, "meaning": 4.31, "standing": -0.48, "size": -0.56, "matched": 1.29}
+ANSWERED_WORDS: Mapping[str, float] = {"bias": -0.49, "matched": 0.87, "covered": 3.93}
 CONFIDENCE: Mapping[str, float] = {
-    "bias": -0.36, "behind": -0.69, "far": -0.15, "place": -1.35, "inner": -1.3, "rich": 0.47, "focus": 0.67,
-    "names": 0.43, "script": 0.89, "day": 3.0,
+    "bias": -0.23, "behind": -0.56, "far": -0.15, "place": -1.39, "inner": -1.3, "rich": 0.4, "focus": 0.59,
+    "names": 0.31, "script": 0.74, "day": 3.0,
 }  # fmt: skip
 CONFIDENCE_WORDS: Mapping[str, float] = {
-    "bias": -1.82, "behind": -0.62, "far": -0.17, "place": -1.63, "inner": -1.57, "rich": 0.58, "focus": 1.84,
-    "names": 1.01, "script": 0.99, "day": 3.0,
+    "bias": -1.72, "behind": -0.52, "far": -0.17, "place": -1.65, "inner": -1.56, "rich": 0.52, "focus": 1.75,
+    "names": 0.95, "script": 0.92, "day": 3.0,
 }  # fmt: skip
 
 _FIRST, _SEEN, _LAST_PLACE = 6, 20, 9  # what is further down is hardly shown, and its text is not looked at
-_NEAR, _MANY = 0.05, 4.0
+_NEAR, _MANY, _SMALL = 0.05, 4.0, 3.7  # of a few passages the nearest tells no more than of forty
 _START, _HALF, _SURE = 100, 0.5, 40.0
 _TURN = ":**"  # how conversations are written: **Name:** what was said
 
@@ -64,7 +64,7 @@ def features(candidates: Sequence[Candidate], totals: Sequence[float], question:
         "bias": 1.0,
         "meaning": float(np.log(_NEAR + max(0.0, *(s.lift or 0.0 for s in own)))),
         "standing": max(s.z or 0.0 for s in own) / own[0].noise,
-        "size": own[0].noise ** 2 / 2.0,  # see `candidates_of`
+        "size": max(_SMALL, own[0].noise ** 2 / 2.0),  # see `candidates_of`
         "matched": min(_MANY, matched),
         "rich": float(np.log1p(max(0.0, matched - _MANY))),
         "covered": max(s.cover for s in first),
