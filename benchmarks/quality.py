@@ -19,8 +19,8 @@ from notewell import __version__
 from notewell.embed.cached import CachedEmbedder
 from notewell.embed.registry import embedder
 from notewell.eval import metrics, report, runner, sets
+from notewell.search import confidence
 from notewell.search.combine import WEIGHTS
-from notewell.search.confidence import CONFIDENCE, CONFIDENCE_WORDS
 
 PROFILES = ("default", "lexical", "vector", "rrf", "maxnorm", "openclaw", "openclaw-2026.2.13", "siftcoder")
 OUTPUT = Path(__file__).with_name("QUALITY.md")
@@ -137,12 +137,13 @@ def confidence_left_out(saved: Path) -> list[str]:
     if not saved.is_file():
         return []
     tuned = json.loads(saved.read_text(encoding="utf-8"))
-    used = {"CONFIDENCE": dict(CONFIDENCE), "CONFIDENCE_WORDS": dict(CONFIDENCE_WORDS)}
+    used = {name: dict(getattr(confidence, name)) for name in tuned["tables"]}
     same = "These are in use." if tuned["tables"] == used else "**These are not in use.**"
+    sides = ("CONFIDENCE", "CONFIDENCE_WORDS")
     keys = ("calibration", "none", "other")
     head = [f"{key}{more}" for more in ("", ", words alone") for key in keys]
     cells = [
-        [name, *(f"{one[t][key]:.3f}" if key in one.get(t, {}) else "" for t in used for key in keys)]
+        [name, *(f"{one[t][key]:.3f}" if key in one.get(t, {}) else "" for t in sides for key in keys)]
         for name, one in tuned["sets"].items()
     ]
     text = (

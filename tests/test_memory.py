@@ -162,7 +162,7 @@ def test_get_of_a_file_that_became_binary_says_so(memory: Memory, write: Write) 
     ],
 )
 def test_filters_are_kept_to(memory: Memory, filters: Filters, expected: set[str]) -> None:
-    found = memory.search("staging port mira standup", limit=50, filters=filters, now=NOW)
+    found = memory.search("staging port mira standup", limit=50, filters=filters, now=NOW, min_score=0.0)
     assert {h.chunk.path for h in found.hits} == expected
 
 

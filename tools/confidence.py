@@ -2,11 +2,12 @@
 
     python -m tools.confidence SETS_FOLDER [--cache DIR] [--questions 200] [--save FILE]
 
-Asks each set its own questions, and some of every other set, which nothing in it answers. A logistic regression on the
-first ten hits, with the same weight for every set, gives the shape; a second one with two numbers undoes what its ridge
-has flattened. Prints the tables to paste, and for each set, by the tables that the other sets give: the calibration
-error of the first six hits, how often the best hit of a question with an answer is surer than that of one without
-(`none`) and of a question of another set (`other`), and the share of questions that lose a true hit to each cut.
+Asks each set its own questions, and some of every other set, which nothing in it answers. One logistic regression tells
+questions that have an answer from those that have none; another tells which of the first ten hits of a question with an
+answer are relevant. Every set has the same weight. Prints the tables to paste, and for each set, by the tables that the
+other sets give: the calibration error of the first six hits, how often the best hit of a question with an answer is
+surer than that of one without (`none`) and of a question of another set (`other`), the share of questions that lose a
+true hit to each cut, and how many questions of the set, and how many of others, have no hit at each of some bars.
 """
 
 from __future__ import annotations
@@ -33,19 +34,27 @@ from notewell.types import Candidate, Query
 from tools.tune import strangers_to
 
 Array = NDArray[np.float64]
-TABLES = {"CONFIDENCE": confidence.CONFIDENCE, "CONFIDENCE_WORDS": confidence.CONFIDENCE_WORDS}
-GIVEN = ("day",)
+TABLES = {
+    "ANSWERED": confidence.ANSWERED,
+    "CONFIDENCE": confidence.CONFIDENCE,
+    "ANSWERED_WORDS": confidence.ANSWERED_WORDS,
+    "CONFIDENCE_WORDS": confidence.CONFIDENCE_WORDS,
+}
+SIDES = {"CONFIDENCE": "ANSWERED", "CONFIDENCE_WORDS": "ANSWERED_WORDS"}
+GIVEN = "day"
 SEEN, SHOWN = 10, 6
 CUTS = (0.01, 0.015, 0.02, 0.03, 0.04, 0.05)
-RIDGE = 0.03
-# What the questions without an answer count beside the set's own: those of other sets, and its own once more.
-STRANGE, NONE = 0.1, 0.1
+BARS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
+ANSWERED_RIDGE, RIDGE = 0.003, 0.001
+# What the questions without an answer count beside those of the set that have one.
+STRANGE, NONE = 0.1, 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question: the features of its first hits, which of them are relevant, and what kind it is."""
+    """One question: its features, those of its first hits, which of them are relevant, and what kind it is."""
 
+    question: Array
     features: Array
     relevant: NDArray[np.bool_]
     kind: str
@@ -53,17 +62,40 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How a table does on a set; NaN where the set has no such questions. `cut` has a share for each of `CUTS`."""
+    """How tables do on a set; NaN where the set has no such questions.
+
+    `cut` has a share for each of `CUTS`; `lost` and `refused` have one for each of `BARS`, of the questions with a true
+    hit among the first six and of those of other sets.
+    """
 
     calibration: float
     none: float
     other: float
     cut: tuple[float, ...]
+    lost: tuple[float, ...]
+    refused: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weights of both tables of a side, in the order of their names."""
+
+    answered: Array
+    passage: Array
+
+    def sure(self, one: Asked) -> Array:
+        """The confidence of each hit of a question."""
+        return np.asarray(sigmoid(one.question @ self.answered) * sigmoid(one.features @ self.passage))
+
+
+def sigmoid(values: Any) -> Any:
+    """The logistic function."""
+    return 1 / (1 + np.exp(-np.clip(values, -40, 40)))
 
 
 def asked(one: sets.EvalSet, model: Any, most: int, others: Sequence[sets.Question]) -> dict[str, list[Asked]]:
     """The questions of a set and of others for both tables: for words alone, as if nothing had a vector."""
-    found: dict[str, list[Asked]] = {name: [] for name in TABLES}
+    found: dict[str, list[Asked]] = {name: [] for name in SIDES}
     for memory, question, kind in _questions(one, model, most, others):
         now = question.now or runner.FALLBACK_NOW
         ranked = memory.searcher.rank(question.text, profile="default", limit=runner.DEPTH, now=now)
@@ -72,7 +104,7 @@ def asked(one: sets.EvalSet, model: Any, most: int, others: Sequence[sets.Questi
         query = Query(question.text, now, runner.DEPTH)
         for name, candidates in (("CONFIDENCE", pool), ("CONFIDENCE_WORDS", words)):
             if candidates and (name != "CONFIDENCE" or model is not None):
-                found[name].append(_seen(candidates, query, question, kind, list(TABLES[name])))
+                found[name].append(_seen(candidates, query, question, kind, name))
     return found
 
 
@@ -88,49 +120,47 @@ def _questions(
             yield memory, replace(question, grades={}, spans=()), "other"
 
 
-def _seen(candidates: Sequence[Candidate], query: Query, question: sets.Question, kind: str, names: list[str]) -> Asked:
+def _seen(candidates: Sequence[Candidate], query: Query, question: sets.Question, kind: str, side: str) -> Asked:
     """The first hits in the order in which they would be shown, with their features."""
     fused: Sequence[Candidate] = Combine()(candidates, query)
-    known = confidence.features(fused, [c.signals.total or 0.0 for c in fused])
-    rows = np.stack([np.broadcast_to(known[name], len(fused)) for name in names], axis=1).astype(float)
+    known = confidence.features(fused, [c.signals.total or 0.0 for c in fused], query.text)
+    rows = np.stack([np.broadcast_to(known[name], len(fused)) for name in TABLES[side]], axis=1).astype(float)
+    whole = np.array([known[name] for name in TABLES[SIDES[side]]], dtype=float)
     place = {c.id: i for i, c in enumerate(fused)}
     for stage in PROFILES["default"].stages:
         if not isinstance(stage, Abstain | Cut):
             fused = list(stage(fused, query))
     first = fused[:SEEN]
     relevant = np.array([runner.relevant(c.chunk, question) for c in first])
-    return Asked(rows[[place[c.id] for c in first]], relevant, kind)
+    return Asked(whole, rows[[place[c.id] for c in first]], relevant, kind)
 
 
 def _without_vector(candidate: Candidate) -> Candidate:
     return replace(candidate, signals=candidate.signals._replace(z=None, cosine=None, lift=None))
 
 
-def fit(by_set: Sequence[Sequence[Asked]], names: Sequence[str]) -> Array:
-    """The weights of a table, in the order of its names; those in `GIVEN` stay as they are."""
-    rows = [(one, share) for several in by_set for one, share in _shares(several, len(by_set))]
-    data = np.concatenate([one.features for one, _ in rows])
-    labels = np.concatenate([one.relevant for one, _ in rows]).astype(float)
-    share = np.concatenate([np.full(len(one.relevant), part) for one, part in rows])
-    given = np.array([TABLES["CONFIDENCE"][name] if name in GIVEN else 0.0 for name in names])
-    free = np.array([name not in GIVEN for name in names])
-    offset = data @ given
-    weights = np.zeros(len(names))
-    weights[free] = logistic(data[:, free], labels, share, offset=offset, ridge=RIDGE)
-    flat = data @ weights
-    bias, scale = logistic(np.stack([np.ones(len(flat)), flat], axis=1), labels, share, offset=offset, ridge=1e-6)
-    weights *= scale
-    weights[list(names).index("bias")] += bias
-    return np.asarray(weights + given)
+def fit(by_set: Sequence[Sequence[Asked]], names: Sequence[str]) -> Weights:
+    """The weights of both tables; that of `GIVEN`, among the names of the second, stays as it is."""
+    rows = [(one, share / len(by_set)) for several in by_set for one, share in _shares(several)]
+    labels = np.array([float(one.kind == "own") for one, _ in rows])
+    whole = np.stack([one.question for one, _ in rows])
+    answered = logistic(whole, labels, np.array([share for _, share in rows]), ridge=ANSWERED_RIDGE)
+    own = [(one, share / len(one.relevant)) for one, share in rows if one.kind == "own"]
+    data = np.concatenate([one.features for one, _ in own])
+    relevant = np.concatenate([one.relevant for one, _ in own]).astype(float)
+    share = np.concatenate([np.full(len(one.relevant), part) for one, part in own])
+    given = np.array([TABLES["CONFIDENCE"][name] if name == GIVEN else 0.0 for name in names])
+    free = np.array([name != GIVEN for name in names])
+    weights = given.copy()
+    weights[free] = logistic(data[:, free], relevant, share, offset=data @ given, ridge=RIDGE)
+    return Weights(answered, weights)
 
 
-def _shares(several: Sequence[Asked], count: int) -> Iterator[tuple[Asked, float]]:
-    """What one hit of each question counts: all sets the same, and within one by the kind of the question."""
-    hits = {kind: sum(len(a.relevant) for a in several if a.kind == kind) for kind in ("own", "none", "other")}
-    own = hits["own"] + hits["none"]
-    share = {"own": 1 / max(1, own), "none": 1 / max(1, own) + NONE / max(1, hits["none"])}
-    share["other"] = STRANGE / max(1, hits["other"])
-    return ((a, share[a.kind] / count) for a in several)
+def _shares(several: Sequence[Asked]) -> Iterator[tuple[Asked, float]]:
+    """What each question counts by its kind: those of a set that have an answer count 1 together."""
+    share = {"own": 1.0, "none": NONE, "other": STRANGE}
+    count = {kind: sum(a.kind == kind for a in several) for kind in share}
+    return ((a, share[a.kind] / count[a.kind]) for a in several)
 
 
 def logistic(data: Array, labels: Array, share: Array, *, offset: Array | float = 0.0, ridge: float) -> Array:
@@ -141,7 +171,7 @@ def logistic(data: Array, labels: Array, share: Array, *, offset: Array | float 
     scaled, weights = (data - centre) / scale, np.zeros(data.shape[1])
     penalty = np.where(constant, 1e-9, 2 * ridge)
     for _ in range(50):
-        likely = 1 / (1 + np.exp(-np.clip(scaled @ weights + offset, -40, 40)))
+        likely = sigmoid(scaled @ weights + offset)
         slope = scaled.T @ (share * (likely - labels)) + penalty * weights
         curve = (scaled * (share * likely * (1 - likely))[:, None]).T @ scaled + np.diag(penalty + 1e-10)
         step = np.linalg.solve(curve, slope)
@@ -154,18 +184,20 @@ def logistic(data: Array, labels: Array, share: Array, *, offset: Array | float 
     return np.asarray(found)
 
 
-def figures(several: Sequence[Asked], weights: Array) -> Figures:
-    """How a table does on one set."""
-    sure = [(a, 1 / (1 + np.exp(-np.clip(a.features @ weights, -40, 40)))) for a in several]
-    best = {kind: [float(c[:SHOWN].max()) for a, c in sure if a.kind == kind] for kind in ("own", "none", "other")}
+def figures(several: Sequence[Asked], weights: Weights) -> Figures:
+    """How tables do on one set."""
+    sure = [(a, weights.sure(a)[:SHOWN], a.relevant[:SHOWN]) for a in several]
+    best = {kind: [float(c.max()) for a, c, _ in sure if a.kind == kind] for kind in ("own", "none", "other")}
     pairs = [
-        (float(c), bool(r)) for a, known in sure if a.kind != "other"
-        for c, r in zip(known[:SHOWN], a.relevant[:SHOWN], strict=True)
+        (float(c), bool(r)) for a, known, relevant in sure if a.kind != "other"
+        for c, r in zip(known, relevant, strict=True)
     ]  # fmt: skip
-    own = [(known[:SHOWN], a.relevant[:SHOWN]) for a, known in sure if a.kind == "own"]
+    own = [(c, r) for a, c, r in sure if a.kind == "own"]
     cut = tuple(sum(bool((r & (c < least)).any()) for c, r in own) / max(1, len(own)) for least in CUTS)
-    error = metrics.reliability(pairs)[1]
-    return Figures(error, metrics.auroc(best["own"], best["none"]), metrics.auroc(best["own"], best["other"]), cut)
+    lost = tuple(sum(bool(r.any() and c.max() < bar) for c, r in own) / max(1, len(own)) for bar in BARS)
+    refused = tuple(sum(c < bar for c in best["other"]) / max(1, len(best["other"])) for bar in BARS)
+    none, other = (metrics.auroc(best["own"], best[kind]) for kind in ("none", "other"))
+    return Figures(metrics.reliability(pairs)[1], none, other, cut, lost, refused)
 
 
 def rounded(names: Sequence[str], weights: Array) -> dict[str, float]:
@@ -173,14 +205,14 @@ def rounded(names: Sequence[str], weights: Array) -> dict[str, float]:
     return {name: round(float(weight), 2) for name, weight in zip(names, weights, strict=True)}
 
 
-def fitted(by_set: Mapping[str, Sequence[Asked]], names: Sequence[str]) -> tuple[dict[str, float], dict[str, Figures]]:
-    """A table fitted on all sets, and the figures of each set under the table of the others."""
+def fitted(by_set: Mapping[str, Sequence[Asked]], names: Sequence[str]) -> tuple[Weights, dict[str, Figures]]:
+    """The weights fitted on all sets, and the figures of each set under those of the others."""
     taught = {name: several for name, several in by_set.items() if any(a.relevant.any() for a in several)}
     left_out = {
         name: figures(several, fit([s for n, s in taught.items() if n != name], names))
         for name, several in by_set.items() if several
     }  # fmt: skip
-    return rounded(names, fit(list(taught.values()), names)), left_out
+    return fit(list(taught.values()), names), left_out
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -204,18 +236,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         by_set[name] = asked(one, cached, options.questions, others)
         sys.stderr.write(f"{name} asked\n")
     saved: dict[str, Any] = {"tables": {}, "sets": {}}
-    for title, table in TABLES.items():
+    shares = {"cut": CUTS, "lost": BARS, "refused": BARS}
+    for title, whole in SIDES.items():
         sides = {name: one[title] for name, one in by_set.items()}
         if not any(sides.values()):
             continue
-        saved["tables"][title], left_out = fitted(sides, list(table))
-        sys.stdout.write(f"{title} {saved['tables'][title]}\n")
-        sys.stdout.write(f"{'left out':<22}   ECE  none  other   cut " + " ".join(f"{c:5.3f}" for c in CUTS) + "\n")
+        weights, left_out = fitted(sides, list(TABLES[title]))
+        for table, values in ((whole, weights.answered), (title, weights.passage)):
+            saved["tables"][table] = rounded(list(TABLES[table]), values)
+            sys.stdout.write(f"{table} {saved['tables'][table]}\n")
+        columns = " ".join(f"{name} " + " ".join(f"{x:5.3f}" for x in at) for name, at in shares.items())
+        sys.stdout.write(f"{'left out':<22}   ECE  none  other  {columns}\n")
         for name, f in left_out.items():
-            lost = " ".join(f"{share:5.3f}" for share in f.cut)
-            sys.stdout.write(f"{name:<22} {f.calibration:.3f}  {f.none:.3f} {f.other:.3f}        {lost}\n")
-            known = {key: value for key, value in asdict(f).items() if key != "cut" and not np.isnan(value)}
-            saved["sets"].setdefault(name, {})[title] = known | {"cut": dict(zip(map(str, CUTS), f.cut, strict=True))}
+            line = "  ".join(" " * len(of) + " ".join(f"{x:5.3f}" for x in getattr(f, of)) for of in shares)
+            sys.stdout.write(f"{name:<22} {f.calibration:.3f}  {f.none:.3f} {f.other:.3f}  {line}\n")
+            known = {key: value for key, value in asdict(f).items() if key not in shares and not np.isnan(value)}
+            at = {of: dict(zip(map(str, bars), getattr(f, of), strict=True)) for of, bars in shares.items()}
+            saved["sets"].setdefault(name, {})[title] = known | at
     if options.save:
         options.save.write_text(json.dumps(saved, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

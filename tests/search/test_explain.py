@@ -61,7 +61,7 @@ def test_a_returned_passage_has_its_rank_and_every_step(executor: Executor) -> N
 
 
 def test_a_passage_beyond_the_limit_is_said_to_be(executor: Executor) -> None:
-    reason = story(executor, "tea", PROFILES["default"], limit=1)
+    reason = story(executor, "tea", PROFILES["default"], limit=1, min_score=0.0)
     assert reason.rank is None
     assert reason.verdict.startswith("dropped by Cut(min_score=")
     assert reason.verdict.endswith("): beyond the limit of 1")
@@ -78,7 +78,7 @@ def test_a_passage_under_the_least_score_is_said_to_be_with_its_own(executor: Ex
 
 
 def test_a_passage_over_the_budget_is_said_to_be(executor: Executor) -> None:
-    reason = story(executor, "tea", PROFILES["default"], budget_tokens=1)
+    reason = story(executor, "tea", PROFILES["default"], budget_tokens=1, min_score=0.0)
     assert reason.verdict.endswith(": beyond the limit of 6 or the budget of 1 tokens")
 
 

@@ -63,7 +63,7 @@ def test_every_leg_and_stage_is_in_the_trace(context: SearchContext) -> None:
 
 
 def test_what_goes_into_a_step_comes_out_or_is_named_as_dropped(context: SearchContext) -> None:
-    found = ask("router password in the hall", PROFILES["default"], context, limit=3)
+    found = ask("router password in the hall", PROFILES["default"], context, limit=3, min_score=0.0)
     before = set(found.trace.candidates)
     assert before == {m.id for leg in found.trace.legs for m in leg.marks}
     for step in found.trace.steps:
@@ -322,7 +322,7 @@ def test_whatever_a_leg_raises_becomes_a_notice(
     store = store_with(**{part: Part})
     setattr(getattr(store, part), method, broken)
     profile = replace(PROFILES["default"], pool=1)  # so that the legs find different passages, which need cosines
-    found = ask("router lamp deploy-guide", profile, replace(context, store=store))
+    found = ask("router lamp deploy-guide", profile, replace(context, store=store), min_score=0.0)
     assert [n.code for n in found.notices] == [code]
     assert found.notices[0].message.split("failed: ")[1]
     assert found.candidates

@@ -69,10 +69,9 @@ def test_the_packaged_cross_encoder_puts_the_answer_above_the_words(root: Path) 
 
 def test_a_server_reads_the_first_few_again(root: Path, endpoint: Endpoint) -> None:
     backwards(endpoint)
-    plain = asked(root)
-    found = asked(
-        root, rerank="http", rerank_url=endpoint.url, rerank_model="m", rerank_weight=1.0, rerank_deadline_s=30
-    )
+    plain = asked(root, min_score=0.0)
+    flags = {"rerank": "http", "rerank_url": endpoint.url, "rerank_model": "m", "rerank_weight": 1.0}
+    found = asked(root, **flags, rerank_deadline_s=30, min_score=0.0)
     assert paths(found) == paths(plain)[::-1]
     (_, _, body) = endpoint.requests[0]
     assert (body["query"], body["model"], len(body["documents"])) == (QUESTION, "m", len(plain.hits))

@@ -201,7 +201,8 @@ def _verdicts(store: Store, chunk: Chunk, others: Mapping[bytes, Chunk], model: 
     """What each other form is to a chunk; the model is asked only where words alone leave a doubt."""
     mine = _read(chunk)
     verdicts = {form: judge(mine, _read(other)) for form, other in others.items()}
-    doubtful = [form for form, v in verdicts.items() if v is Verdict.DIFFERENT and _close(mine, _read(others[form]))]
+    keys = {form: _read(others[form]).keys for form, v in verdicts.items() if v is Verdict.DIFFERENT}
+    doubtful = [form for form, own in keys.items() if len(mine.keys & own) >= _CLOSE * max(len(mine.keys), len(own))]
     if not model or not doubtful:
         return verdicts
     vectors = store.vectors.by_hash(model, [chunk.content_hash, *(others[f].content_hash for f in doubtful)])
@@ -211,10 +212,6 @@ def _verdicts(store: Store, chunk: Chunk, others: Mapping[bytes, Chunk], model: 
         if own is not None and theirs is not None:
             verdicts[form] = judge(mine, _read(others[form]), cosine=float(own @ theirs))
     return verdicts
-
-
-def _close(a: Reading, b: Reading) -> bool:
-    return len(a.keys & b.keys) >= _CLOSE * max(len(a.keys), len(b.keys))
 
 
 def _group(store: Store, chunk: Chunk, copies: Sequence[bytes], model: str) -> bytes | None:

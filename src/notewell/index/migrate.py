@@ -78,7 +78,8 @@ def migrate(
             raise StoreError("another process is indexing one of the two", hint="wait for it, then run this again")
         wanted = source.documents.stored()
         there = target.documents.stored()
-        strangers = [path for path in there if path not in wanted or not _alike(wanted[path], there[path])]
+        known = {path: one._replace(synced_ns=0) for path, one in wanted.items()}
+        strangers = [path for path, one in there.items() if known.get(path) != one._replace(synced_ns=0)]
         if strangers and not overwrite and target.get_meta(_MARK) != source.name:
             message = f"{target.name} holds other notes than {source.name}: {', '.join(strangers[:3])}"
             hint = "name another target or workspace, or say --overwrite to drop what is there"
@@ -98,10 +99,6 @@ def migrate(
                 target.shared.settle(model)
         parts = (*_compared(source, target, sorted(wanted), progress), _part("tombstones", stones, kept))
     return Migrated(source.name, target.name, len(paths), len(wanted) - len(paths), len(strangers), parts)
-
-
-def _alike(one: Stored, other: Stored) -> bool:
-    return one._replace(synced_ns=0) == other._replace(synced_ns=0)
 
 
 def _documents(source: Store, target: Store, wanted: Mapping[str, Stored], progress: Progress) -> None:

@@ -78,7 +78,7 @@ class Selection:
         found: dict[tuple[str, int, int, str], Piece] = {}
         for chunk in sorted(self.store.documents.chunks(rows).values(), key=lambda c: (c.path, c.start_line)):
             spoken = chunk.source not in NOTE_SOURCES
-            exact = spoken or _is_whole_lines(chunk)
+            exact = spoken or chunk.text.count("\n") == chunk.end_line - chunk.start_line
             all_lines = (1, chunk.end_line - chunk.start_line + 1)
             parts = [(a, b, unit) for a, b, unit in units(chunk.text) if exact and wanted <= _all_terms(unit)]
             for first, last, unit in parts or [(*all_lines, chunk.text)]:
@@ -112,10 +112,6 @@ class Selection:
 
 def _piece(chunk: Chunk) -> Piece:
     return Piece(chunk.path, chunk.source, chunk.start_line, chunk.end_line, chunk.text, chunk.id)
-
-
-def _is_whole_lines(chunk: Chunk) -> bool:
-    return chunk.text.count("\n") == chunk.end_line - chunk.start_line
 
 
 def _all_terms(text: str) -> set[str]:

@@ -6,15 +6,13 @@
 
 The two weights are sums over the evidence of the question, never constants of a corpus: how rare its words are, how
 far the best cosine is above chance, and how similar in meaning the best keyword hits are (where all of them are near
-the question, keywords no longer tell them apart). Keywords that cover little of a question count little, whatever the
-weights.
+the question, keywords no longer tell them apart). Keywords that cover little of a question always count little.
 
-All numbers are in the tables below; `confidence.py` has those that say how likely a passage is relevant at all.
-`make tune` prints them: a conditional logit on sixteen labelled sets, then a
-hill climb on nDCG@10 with a penalty wherever one leg alone would be better. `benchmarks/QUALITY.md` shows how such
-tables do on a set they were not fitted on. These were chosen by hand, looking at the same sets and at the golden tests:
-the measures, `_RAREST`, `_ENOUGH`, what `trust` scales, the step size of the climb, and the weights of `date`, which
-only one set could teach, and of `foreign`, which only a model of Latin letters could.
+All numbers are in the tables below; `confidence.py` has those that say how likely a passage is relevant at all. `make
+tune` prints them: a conditional logit on sixteen labelled sets, then a hill climb on nDCG@10 with a penalty where one
+leg alone is better. `benchmarks/QUALITY.md` shows how such tables do on a set they were not fitted on. Chosen by
+hand, looking at the same sets and the golden tests, were the measures, `_RAREST`, `_ENOUGH`, what `trust` scales, the
+step size of the climb, the weight of `date`, which only one set taught, and that of `foreign`, for other models.
 """
 
 from __future__ import annotations
@@ -154,7 +152,6 @@ class Combine:
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
         """Scores every candidate of every leg."""
-        del query
         if not candidates:
             return []
         question = question_evidence(candidates)
@@ -166,7 +163,7 @@ class Combine:
         keys = [(-score, c.chunk.id) for score, c in zip(scores, candidates, strict=True)]
         order = sorted(range(len(totals)), key=keys.__getitem__)
         best_first = [candidates[i] for i in order]
-        sure = confidences(best_first, [totals[i] for i in order])
+        sure = confidences(best_first, [totals[i] for i in order], query.text)
         trust, first = question["trust"], Signals._fields.index("keywords")
         words, near = keywords.tolist(), meaning.tolist()
         scored = []

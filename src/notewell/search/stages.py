@@ -11,14 +11,15 @@ from operator import itemgetter
 
 from notewell.embed.embedder import Reranker
 from notewell.errors import EmbedderError, SettingsError
+from notewell.search.confidence import other_script
 from notewell.search.fusion import falling, logit, ordered, rescored
 from notewell.text.link_syntax import is_named, link_list
 from notewell.text.snippet import snippet
-from notewell.text.words import count_tokens, foreign_share, term_set
+from notewell.text.words import count_tokens, term_set
 from notewell.types import Candidate, Chunk, Query, Tense
 
 _ALL = 1.0 - 1e-6
-_FIRST, _HALF = 6, 0.5
+_FIRST = 6
 
 
 def age_days(chunk: Chunk, query: Query) -> int | None:
@@ -313,18 +314,13 @@ class Abstain:
         if query.min_score >= 0 or any(map(self.keeps, candidates)):
             return list(candidates)
         first = candidates[:_FIRST]
-        others = sum(_other_script(c, query) for c in first)
+        others = sum(other_script(c.chunk.text, query.text) for c in first)
         return list(candidates) if 2 * others > len(first) else []
 
     def keeps(self, candidate: Candidate) -> bool:
         """Whether a passage is reason enough to answer."""
         signals = candidate.signals
         return candidate.confidence >= self.least or signals.cover > _ALL or (signals.lift or 0.0) >= self.near
-
-
-def _other_script(candidate: Candidate, query: Query) -> bool:
-    """Whether a passage is in another script than the question, so that words cannot tell what it lacks."""
-    return abs(foreign_share(candidate.chunk.text) - foreign_share(query.text)) > _HALF
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +347,7 @@ class Cut:
         if self.value(candidate) >= self.least(query):
             return False
         own = query.min_score >= 0 or self.on != "confidence"
-        return own or not (candidate.signals.cover > _ALL or _other_script(candidate, query))
+        return own or not (candidate.signals.cover > _ALL or other_script(candidate.chunk.text, query.text))
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
         """Keeps the start of the list, so that a smaller limit gives the same list, shorter."""

@@ -56,7 +56,8 @@ class NotewellProvider:
         """Opens the workspace, and keeps its index up to date while Hermes runs."""
         self.shutdown()
         self._writes = given.get("agent_context", "primary") == "primary"  # a job must not write as its owner
-        root = workspace(Path(given.get("hermes_home") or _home()), os.environ)
+        home = given.get("hermes_home") or os.environ.get("HERMES_HOME") or Path.home() / ".hermes"
+        root = workspace(Path(home), os.environ)
         root.mkdir(parents=True, exist_ok=True)
         self._memory = self._open.enter_context(Memory.open(root))
         self._memory.index.refresh(within_s=_FIRST_LOOK_S)  # so that the first turn is not asked of an empty index
@@ -139,10 +140,6 @@ def workspace(home: Path, env: Mapping[str, str]) -> Path:
         chosen = ""
     named = chosen if isinstance(chosen, str) and chosen else env.get("NOTEWELL_WORKSPACE", "")
     return Path(named).expanduser() if named else home / "memories"
-
-
-def _home() -> str:
-    return os.environ.get("HERMES_HOME") or str(Path.home() / ".hermes")
 
 
 def register(context: Any) -> None:

@@ -36,12 +36,10 @@ def dump(talk: KeptTalk) -> str:
 def _turn(turn: Turn) -> str:
     name = _NAMES.get(turn.origin, turn.origin)
     time = f", {turn.time:%Y-%m-%d %H:%M:%S}" if turn.time else ""
-    body = "\n".join(f"\\{line}" if _is_like_ours(line) else line for line in turn.text.split("\n"))
+    body = "\n".join(
+        f"\\{line}" if _HEADER.fullmatch(line) or _ESCAPED.fullmatch(line) else line for line in turn.text.split("\n")
+    )
     return f"## {name}{time} (line {turn.line})\n\n{body}"
-
-
-def _is_like_ours(line: str) -> bool:
-    return bool(_HEADER.fullmatch(line) or _ESCAPED.fullmatch(line))
 
 
 def load(text: str) -> KeptTalk:

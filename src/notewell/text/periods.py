@@ -67,6 +67,11 @@ _RECENT = lazy_compile(
     r"|reciente\w*|últimamente|actual(?:mente)?|ahora|todavía|aún|hoy en día|en este momento)\b"
     r"|最近|最新|现在|現在|目前|如今|眼下"
 )
+# What asks for a number is not what the number is of: an answer has the figure in its place.
+_AMOUNT = lazy_compile(
+    r"(?i)\b(?:how (?:many|much|long|often|far|old|big|large|high)|wie (?:viele?|lange|oft|weit|alt|groß|hoch)|combien"
+    r"|cuánt[oa]s?)\b|多少|多久|多长|多長|几个|幾個"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,7 @@ def time_asked(text: str, now: dt.datetime) -> TimeAsked:
     if event and not ends:
         before, said = _event_words(event)
         rest = f"{rest[: event.start()]} {said} {rest[event.end() :]}"
-    subject = frozenset(query_terms(_RECENT.sub(" ", rest)).words)
+    subject = frozenset(query_terms(_AMOUNT.sub(" ", _RECENT.sub(" ", rest))).words)
     until = max(ends) if ends and max(ends) < now.date() else None
     return TimeAsked(tuple(dates), until, before, _tense(rest if before or ends else text), subject)
 

@@ -58,10 +58,6 @@ def _credential(value: str) -> bool:
     return not_stand_in(value) and (has_digit(value) or value.endswith("=") or value[1:].lower() != value[1:])
 
 
-def _bearer(value: str) -> bool:
-    return has_digit(value) and not wordy(value)
-
-
 def _in_url(value: str) -> bool:
     return not_stand_in(value) and len(value) > 1
 
@@ -78,10 +74,6 @@ def _netrc(value: str) -> bool:
 
 def _cookies(value: str) -> bool:
     return any(len(v) >= 12 and has_digit(v) for v in re.split(r"[=;\s]+", value))
-
-
-def _phrase(value: str) -> bool:
-    return len(value.split()) in (12, 15, 18, 21, 24)
 
 
 def _spoken(value: str) -> bool:
@@ -262,7 +254,7 @@ SHAPES: tuple[tuple[str, str, str, Test | None], ...] = (
 # kind, what else must be in the text, marks, the expression that begins at a mark, in any case, a test of its `secret`
 PLACES: tuple[tuple[str, str, str, str, Test | None], ...] = (
     ("authorization", "", "authorization", r"authorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:bearer|basic|token|digest|apikey|ssws|key|geniekey|oauth)[ \t]{1,4}(?P<secret>[A-Za-z0-9._~+/=:-]{6,8192}+)", _credential),
-    ("authorization", "", "bearer", r"(?<![A-Za-z0-9])bearer[ \t]{1,4}(?P<secret>[A-Za-z0-9._+/=-]{16,8192}+)", _bearer),
+    ("authorization", "", "bearer", r"(?<![A-Za-z0-9])bearer[ \t]{1,4}(?P<secret>[A-Za-z0-9._+/=-]{16,8192}+)", lambda value: has_digit(value) and not wordy(value)),
     ("okta-token", "", "ssws", r"(?<![A-Za-z0-9])ssws[ \t]{1,4}(?P<secret>00[A-Za-z0-9_-]{36,44})", None),
     ("url-password", "", "://", r"://[^\s/?#:@\"'<>]{0,128}:(?P<secret>[^\s/?#\"'<>\[\]]{1,256})@(?=[A-Za-z0-9\[])", _in_url),
     ("otp-secret", "://", "otpauth://", r"otpauth://[^\s\"'<>?]{1,200}\?(?:[^\s\"'<>]{0,200}&)?secret=(?P<secret>[A-Za-z2-7=]{16,128}+)", None),
@@ -278,6 +270,6 @@ PLACES: tuple[tuple[str, str, str, str, Test | None], ...] = (
     ("password", "", "pass:", r"(?:(?<=-passin )|(?<=-passout )|(?<=-pass ))pass:(?P<secret>[^\s\"'`$]{3,}+)", not_stand_in),
     ("password", "pass", "passwor", r"passwor[dt]s?[\"'`*]{0,2} (?:is|was|ist|war|lautet|→|->|-|–)[: ]{1,3}[\"'`*]{0,2}(?P<secret>[^\s\"'`<>()*]{5,511}[^\s\"'`<>()*.,;:])", _spoken),
     ("password", "", "wifi:", r"wifi:(?:[^;\n]{0,80}+;){0,4}?p:(?P<secret>[^;\n]{4,64}+);", not_stand_in),
-    ("seed-phrase", "", "phrase: phrase= mnemonic: mnemonic=", r"(?:phrase|mnemonic)[:=]\s{0,4}[\"'`*]{0,3}(?P<secret>(?:[a-z]{3,8} ){11,23}[a-z]{3,8})", _phrase),
+    ("seed-phrase", "", "phrase: phrase= mnemonic: mnemonic=", r"(?:phrase|mnemonic)[:=]\s{0,4}[\"'`*]{0,3}(?P<secret>(?:[a-z]{3,8} ){11,23}[a-z]{3,8})", lambda value: len(value.split()) in (12, 15, 18, 21, 24)),
     ("putty-key", "", "private-lines:", r"private-lines: \d{1,3}\s{1,2}(?P<secret>(?:[>\t ]{0,4}[A-Za-z0-9+/=]{4,76}+(?:\r?\n|\Z)){1,200}+)", None),
 )  # fmt: skip

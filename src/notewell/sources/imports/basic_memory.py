@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -77,7 +76,7 @@ def read_basic_memory(values: Iterable[Any]) -> Iterator[Item]:
     for one in values:
         value = dict_of(one)
         permalink, title = line_of(value.get("permalink")), line_of(value.get("title"))
-        when = _date(value)
+        when = moment(value.get("created_at")) or moment(value.get("updated_at"))
         content = value.get("content")
         if isinstance(content, str) and content.strip():
             if (note := _read(content)) is not None:
@@ -88,10 +87,6 @@ def read_basic_memory(values: Iterable[Any]) -> Iterator[Item]:
         links = (_relation(dict_of(r)) for r in list_of(value.get("relations")))
         if parts := unique((*facts, *links)):
             yield Item(permalink, title or permalink, parts, when)
-
-
-def _date(value: dict[str, Any]) -> dt.datetime | None:
-    return moment(value.get("created_at")) or moment(value.get("updated_at"))
 
 
 def _observation(value: dict[str, Any]) -> Part | None:

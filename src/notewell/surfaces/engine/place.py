@@ -112,13 +112,10 @@ def runtime_folder(env: Mapping[str, str]) -> str | None:
     base = env.get("XDG_RUNTIME_DIR", "") or (env.get("TMPDIR", "") if sys.platform == "darwin" else "")
     with contextlib.suppress(OSError):
         path = os.path.join(base, "notewell")
-        if os.path.isabs(base) and os.stat(base).st_uid == os.geteuid() and _fits(path):
+        fits = len(os.fsencode(Place(path, "0" * 24).address)) <= _LONGEST
+        if os.path.isabs(base) and os.stat(base).st_uid == os.geteuid() and fits:
             return _own(path)
     return _own(f"/tmp/notewell-{os.geteuid()}")  # noqa: S108 - made and checked below
-
-
-def _fits(folder: str) -> bool:
-    return len(os.fsencode(Place(folder, "0" * 24).address)) <= _LONGEST
 
 
 def _own(folder: str) -> str | None:
