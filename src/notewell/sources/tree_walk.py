@@ -28,6 +28,7 @@ IGNORED_FOLDERS = frozenset(
     ("node_modules", "bower_components", "venv", "virtualenv", "site-packages", "__pycache__", "__pypackages__")
 )
 VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
+_JUNCTIONS = os.name == "nt"  # links that do not say so
 _LOOK_EVERY = 64
 _DEEPEST = 200  # folders in folders
 _NAME = attrgetter("name")
@@ -198,13 +199,13 @@ class TreeWalk:
         if not self._skip_link(folder, kind):
             self._folder(folder, kind, rules, accepts)
 
-    def _folder(  # noqa: C901
-        self, folder: str, kind: str, rules: Rules, accepts: Callable[[str], bool], depth: int = 0
+    def _folder(  # noqa: C901, PLR0917
+        self, folder: str, kind: str, rules: Rules, accepts: Callable[[str], bool], depth: int = 0, real: str = ""
     ) -> None:
         if depth > _DEEPEST:
             self._skip(self._name(folder), f"more than {_DEEPEST} folders deep")
             return
-        real = os.path.realpath(folder)
+        real = real or os.path.realpath(folder)  # which asks for every folder above
         if real in self._visited:
             return
         self._visited.add(real)
@@ -226,7 +227,8 @@ class TreeWalk:
                 continue
             if self._is_folder(entry):
                 if self._enters(entry, kind, rules):
-                    self._folder(entry.path, kind, rules, accepts, depth + 1)
+                    below = "" if _JUNCTIONS or entry.is_symlink() else f"{real}/{name}"
+                    self._folder(entry.path, kind, rules, accepts, depth + 1, below)
             elif (
                 accepts(entry.path)
                 and not (ruled and rules.ignore(entry.path, folder=False))
