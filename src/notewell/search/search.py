@@ -195,14 +195,9 @@ class Search:
         return _Question(query, replace(query, text="") if blank else query, chosen, tuple(notices))
 
     def profile(
-        self,
-        name: str | None = None,
-        *,
-        mixed: bool = True,
-        fusion: str = "",
-        stages: Sequence[str] = (),
+        self, name: str | None = None, *, mixed: bool = True, fusion: str = "", stages: Sequence[str] = (),
         pool: int = 0,
-    ) -> Profile:
+    ) -> Profile:  # fmt: skip
         """A profile by name with the changes of the settings, or with those given instead.
 
         If sources are `mixed`, ours lets conversations fill no more than their share of the first hits.

@@ -126,6 +126,15 @@ def test_a_reader_that_goes_away_is_no_failure() -> None:
     assert err == b""
 
 
+def test_a_search_loads_no_reader_of_settings_that_nobody_has() -> None:
+    code = (
+        "import atexit, sys\natexit.register(lambda: print('tomllib' in sys.modules))\n"
+        "from notewell.surfaces.cli.main import main\nsys.argv = ['notewell', 'search', 'staging']\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout.endswith("False\n")
+
+
 def test_nothing_is_taken_apart_at_the_end_but_everybody_who_asked_is_told() -> None:
     code = (
         "import atexit, os, sys\natexit.register(print, 'told', flush=True)\n"
