@@ -25,6 +25,7 @@ _WRITTEN = {
     "save_external_prepacked_constant_initializers": "1",  # in the order that the processor multiplies them in
 }
 _WHOLE, _SAMPLES, _SAMPLE = 4_000_000, 64, 4096  # bytes up to which all of a file is read, and how much of others
+_PART = 1 << 16
 _KEPT = 3  # of one model, for several environments of one user
 
 Load = Callable[[Path, Any], Any]
@@ -49,7 +50,13 @@ def _made(model: Path, new: Path, *, options: Any, start: Load) -> Any:
     options.optimized_model_filepath = str(new / _GRAPH)
     for name, value in _WRITTEN.items():
         options.add_session_config_entry(f"session.{name}", value)
-    return start(model, options)
+    session = start(model, options)
+    # Linux maps as much around what is read of a file as was written at once: of the words of a question, megabytes.
+    with (new / _WEIGHTS).open("rb") as whole, (new / _SUM).open("wb", buffering=0) as parts:
+        while part := whole.read(_PART):
+            parts.write(part)
+    (new / _SUM).replace(new / _WEIGHTS)
+    return session
 
 
 def keep(place: Path, make: Callable[[Path], Made]) -> Made:
