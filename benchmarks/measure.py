@@ -40,7 +40,7 @@ from notewell.types import Role, Vectors
 
 MODEL = PACKAGED[DEFAULT_MODEL]
 BGE = PACKAGED["bge-small-en-v1.5"]
-MODEL_ID = f"local/{MODEL.name}@{MODEL.max_tokens}"
+MODEL_ID = OwnEmbedder(MODEL).id
 _CLUSTERS = 200
 WINDOW = 200  # characters
 _TRIES = 3

@@ -43,6 +43,7 @@ ALLOWED = {
     "surfaces/cli/options.py:here.open": "opens a memory",
     "surfaces/cli/serving.py:Path(file).read_text": "a token that the user names; a pipe is welcome",
     "surfaces/cli/starting.py:": "the sample of this package, copied into a new folder",
+    "store/sqlite/schema.py:Path(__file__)": "the tables of this package",
     "text/everyday.py:": "a table of this package",
     "text/small_talk.py:": "a table of this package",
     "surfaces/engine/daemon.py:self._here.open": "opens a memory",

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from pathlib import Path
@@ -300,7 +299,10 @@ def _with(settings: Settings, key: str, value: Any, origin: str) -> Settings:
 def _toml(path: Path, opener: Opener) -> dict[str, Any]:
     """The values of a file by their dotted keys; none where there is no file."""
     try:
-        values = tomllib.loads(opener.read(path, most=MOST_SETTINGS_BYTES).decode("utf-8"))
+        text = opener.read(path, most=MOST_SETTINGS_BYTES).decode("utf-8")
+        import tomllib  # noqa: PLC0415 - most have no such file
+
+        values = tomllib.loads(text)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (ValueError, RecursionError) as error:  # a number may have too many digits, and tables no end
@@ -357,6 +359,8 @@ def _read(kind: type, value: Any, key: str) -> Any:
 def _listed(text: str, separator: str) -> list[Any]:
     """The parts of a list that is given as text: a list of TOML, or parts with a separator between them."""
     if text.strip()[:1] == "[":
+        import tomllib  # noqa: PLC0415
+
         try:
             found = tomllib.loads(f"value = {text}")["value"]
             return found if isinstance(found, list) else [found]

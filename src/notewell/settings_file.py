@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -42,6 +41,8 @@ def write_setting(
         table = document.setdefault(section, tomlkit.table()) if section else document
         table[name] = value if isinstance(value, str | bool) else list(value)
         made = tomlkit.dumps(document)
+        import tomllib  # noqa: PLC0415
+
         tomllib.loads(made)  # what is written can be read again
         opener.replace(file, made.encode("utf-8"), mode=0o644 if own else 0o600)
     except OSError as error:

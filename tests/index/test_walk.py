@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import os
 import time
 from collections.abc import Sequence
@@ -67,6 +68,20 @@ def test_a_second_sync_has_nothing_to_do_and_reads_nothing(
     monkeypatch.setattr(FileSource, "read", never)
     report = engine.sync()
     assert (report.added, report.changed, report.dropped, report.unchanged) == (0, 0, 0, 1)
+
+
+def test_cycles_are_looked_for_only_where_more_is_to_be_read(
+    engine: Walk, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+    monkeypatch.setattr(gc, "collect", looked.append)
+    for n in range(3):
+        write(f"memory/{n}.md", f"note {n}")
+    engine.sync()
+    assert looked == []
+    monkeypatch.setattr(module, "_COMMIT_EVERY_S", 0.0)
+    engine.sync(force=True)
+    assert looked == [1, 1]
 
 
 def test_a_touched_file_with_the_same_words_is_unchanged(engine: Walk, write: Write, store: SqliteStore) -> None:

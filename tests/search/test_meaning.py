@@ -58,7 +58,7 @@ def test_a_passage_is_found_by_its_best_part(executor: Executor) -> None:
     assert part == pytest.approx(1.0, abs=0.01)
     assert first.signals.cosine == pytest.approx((whole + part) / 2, abs=1e-6)
     assert near_lines(first) == (37, 37)
-    assert "line 37 is nearest in meaning" in one_line(first)
+    assert "line 37 is nearest in meaning" in one_line(first, near_lines(first))
 
 
 def test_windows_reach_beyond_the_pool_and_fill_it(executor: Executor) -> None:

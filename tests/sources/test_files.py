@@ -155,6 +155,23 @@ def test_links_inside_the_workspace_are_followed_and_loops_end(root: Path, write
     assert paths(root) == ["memory/link.md", "memory/real/a.md"]
 
 
+def test_where_a_folder_really_is_follows_from_the_one_above(
+    root: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("memory/a/b/c/deep.md", "deep")
+    write("memory/d/e/other.md", "other")
+    (root / "memory" / "d" / "again").symlink_to(root / "memory")
+    asked, real = list[str](), os.path.realpath
+
+    def noted(path: str) -> str:
+        asked.append(path)
+        return real(path)
+
+    monkeypatch.setattr(os.path, "realpath", noted)
+    assert len(FileSource(root).scan().documents) == 2
+    assert {Path(path).name for path in asked} <= {root.name, "memory", "again"}
+
+
 def test_links_that_leave_the_workspace_are_not_followed(root: Path, write: Write, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from notewell.text import periods
 from notewell.text.periods import TimeAsked, time_asked
 from notewell.text.words import query_terms
 from notewell.types import Tense
@@ -183,3 +184,13 @@ def test_a_text_that_names_thousands_of_days_is_read_in_bounded_time(text: str) 
 def test_any_text_is_a_question_at_any_time(text: str, now: dt.datetime) -> None:
     found = time_asked(text, now)
     assert found.until is None or found.until < now.date()
+
+
+def test_an_expression_that_is_slow_to_make_is_made_only_for_questions_that_may_need_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = dt.datetime(2026, 6, 1)  # noqa: DTZ001
+    assert periods.time_asked("who led BEFORE the move", now).before
+    assert periods.time_asked("who was there anteſ de la mudanza", now).before
+    monkeypatch.setattr(periods, "_EVENT", None)
+    assert periods.time_asked("what did we decide about auth tokens", now).before == ()

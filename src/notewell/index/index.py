@@ -139,6 +139,11 @@ class Index:
         return (*self._store_notices, *self.tombstones.notices, *self.files.notices, *redacted)
 
     @property
+    def was_rebuilt(self) -> bool:
+        """Whether a damaged index was replaced by this one."""
+        return any(n.code == "index_rebuilt" for n in self._store_notices)
+
+    @property
     def notices(self) -> tuple[Notice, ...]:
         """What every answer of this index has to report."""
         return (*self.store_notices, *self.chain.notices(self.store))

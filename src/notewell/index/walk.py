@@ -222,7 +222,8 @@ class Walk:
                             skipped.append(Skipped(document.path, done.reason, document.source, partly))
                     if position == len(todo) or time.monotonic() >= until or job.late(0, position):
                         break
-            gc.collect(1)  # what other threads left; the values that stay are in an older generation by then
+            if position < len(todo):
+                gc.collect(1)  # what other threads left; the values that stay are in an older generation by then
             progress("notes", position, len(todo))
         return SyncReport(
             added=counts["added"],

@@ -21,17 +21,9 @@ _NOT_YET = (None,) * (len(Signals._fields) - Signals._fields.index("keywords"))
 
 
 def candidates_of(
-    query: Query,
-    question: WeightedQuestion,
-    store: Store,
-    *,
-    found: Mapping[str, Sequence[Scored]],
-    near: Mapping[int, Meaning],
-    count: int,
-    most: int,
-    asked: QuestionVector | None,
-    related: bool,
-) -> list[Candidate]:
+    query: Query, question: WeightedQuestion, store: Store, *, found: Mapping[str, Sequence[Scored]],
+    near: Mapping[int, Meaning], count: int, most: int, asked: QuestionVector | None, related: bool,
+) -> list[Candidate]:  # fmt: skip
     """Every row that any leg found, once, in order of their ids, with its ranks and the signals of all legs.
 
     `near` are their meanings, `count` is how many passages have a vector, and `most` how far ranks go. With

@@ -26,8 +26,8 @@ class Why:
     candidate: Candidate | None
 
 
-def one_line(candidate: Candidate) -> str:
-    """The reason in one line: which legs found it and what matched."""
+def one_line(candidate: Candidate, lines: tuple[int, int] | None = None) -> str:
+    """The reason in one line: which legs found it and what matched; `lines` are those nearest in meaning."""
     names = (("lexical", "keywords"), ("vector", "meaning"), ("path", "name or date"))
     parts = [f"{name} #{candidate.ranks[leg].rank}" for leg, name in names if leg in candidate.ranks]
     signals = candidate.signals
@@ -37,15 +37,14 @@ def one_line(candidate: Candidate) -> str:
     parts += ["a list of links"] if signals.links else []
     parts += ["the reply to a turn that asks the same"] if signals.reply else []
     parts += ["from the day asked for"] if signals.date else []
-    parts += [_nearest_part(candidate)] if "vector" in candidate.ranks else []
+    parts += [_nearest_part(candidate.chunk, lines)] if "vector" in candidate.ranks else []
     if signals.cosine is not None and "vector" not in candidate.ranks:
         parts.append(f"meaning {signals.cosine:.2f} but not among the nearest")
     return ", ".join(filter(None, parts)) or "found by no leg"
 
 
-def _nearest_part(candidate: Candidate) -> str:
+def _nearest_part(chunk: Chunk, lines: tuple[int, int] | None) -> str:
     """Which lines are nearest in meaning, if it is known and not all of them."""
-    chunk, lines = candidate.chunk, near_lines(candidate)
     if lines is None or lines == (chunk.start_line, chunk.end_line):
         return ""
     first, last = lines
@@ -73,7 +72,7 @@ def why(
     own = candidate.signals
     if own.part is not None:
         half = f"meaning: {own.cosine:.4f} = ({own.whole:.4f} whole + {own.part:.4f} nearest part) / 2"
-        lines.append("; ".join(filter(None, (half, _nearest_part(candidate)))))
+        lines.append("; ".join(filter(None, (half, _nearest_part(candidate.chunk, near_lines(candidate))))))
     if own.links is not None:
         lines.append(f"links: {own.links:.0%} of its lines are, so it goes behind the best note that it links to")
     if candidate.signals.total is not None:

@@ -198,16 +198,9 @@ def _weighed(query: Query, question: WeightedQuestion, counts: TermCounts) -> Qu
 
 
 def _ranked(
-    candidates: Sequence[Candidate],
-    query: Query,
-    profile: Profile,
-    *,
-    found: Mapping[str, Sequence[Scored]],
-    took_s: Mapping[str, float],
-    notices: list[Notice],
-    model: str,
-    steady: bool,
-) -> Ranked:
+    candidates: Sequence[Candidate], query: Query, profile: Profile, *, found: Mapping[str, Sequence[Scored]],
+    took_s: Mapping[str, float], notices: list[Notice], model: str, steady: bool,
+) -> Ranked:  # fmt: skip
     """What the stages make of the candidates, with the trace of it all."""
     # Each leg with its own time; they run side by side, so these may add up to more than the search took.
     legs = tuple(Step(leg, _leg_marks(candidates, leg), (), took_s[leg] * 1000) for leg in profile.legs if leg in found)

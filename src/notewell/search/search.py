@@ -195,14 +195,9 @@ class Search:
         return _Question(query, replace(query, text="") if blank else query, chosen, tuple(notices))
 
     def profile(
-        self,
-        name: str | None = None,
-        *,
-        mixed: bool = True,
-        fusion: str = "",
-        stages: Sequence[str] = (),
+        self, name: str | None = None, *, mixed: bool = True, fusion: str = "", stages: Sequence[str] = (),
         pool: int = 0,
-    ) -> Profile:
+    ) -> Profile:  # fmt: skip
         """A profile by name with the changes of the settings, or with those given instead.
 
         If sources are `mixed`, ours lets conversations fill no more than their share of the first hits.
@@ -248,7 +243,7 @@ class Search:
         index = self.index
         if index.closed:
             raise StoreError("the memory is closed", hint="open it again")
-        if not sync and any(n.code == "index_rebuilt" for n in index.store_notices):
+        if not sync and index.was_rebuilt:
             sync = not index.store.documents.stored()  # a damaged index must not mean an empty answer
         if asked.worded.text and "vector" in asked.profile.legs:
             if index.chain.wanted:
@@ -398,12 +393,11 @@ def _check(candidates: Sequence[Candidate]) -> None:
 
 def _hit(c: Candidate, query: Query) -> Hit:
     # Where the words match well the excerpt is around them, else around what is nearest in meaning.
-    around = near_text(c) if c.signals.cover < _WORDED else None
+    around, lines = near_text(c) if c.signals.cover < _WORDED else None, near_lines(c)
     part = snippet(c.chunk.text, query.text, around=around)
-    recency, why = _RECENCY.keeps(c.chunk, query), explain.one_line(c)
+    recency, why = _RECENCY.keeps(c.chunk, query), explain.one_line(c, lines)
     legs = c.signals.cosine, c.signals.text
     related = c.relations.superseded_by, c.relations.conflicts_with
-    lines = near_lines(c)
     return Hit(
         c.chunk, c.score, c.confidence, *legs, c.ranks, recency, part, why, c.signals, *related, near_lines=lines
     )

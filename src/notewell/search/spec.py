@@ -13,19 +13,7 @@ from notewell.errors import SettingsError
 from notewell.search.combine import Combine
 from notewell.search.current import Newer, Replies
 from notewell.search.fusion import MaxNorm, Rrf, Single, Weighted
-from notewell.search.stages import (
-    Abstain,
-    Boost,
-    Collapse,
-    Cut,
-    Decay,
-    Listing,
-    Mmr,
-    Quota,
-    Settle,
-    Spread,
-    Suppress,
-)
+from notewell.search.stages import Abstain, Boost, Collapse, Cut, Decay, Listing, Mmr, Quota, Settle, Spread, Suppress
 from notewell.types import Stage
 
 _FUSIONS = (Combine, Weighted, Rrf, MaxNorm, Single)

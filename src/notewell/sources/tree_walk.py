@@ -28,6 +28,7 @@ IGNORED_FOLDERS = frozenset(
     ("node_modules", "bower_components", "venv", "virtualenv", "site-packages", "__pycache__", "__pypackages__")
 )
 VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
+_JUNCTIONS = os.name == "nt"  # links that do not say so
 _LOOK_EVERY = 64
 _DEEPEST = 200  # folders in folders
 _NAME = attrgetter("name")
@@ -54,15 +55,9 @@ class TreeWalk:
     """One pass over the tree."""
 
     def __init__(
-        self,
-        source: Walked,
-        deadline: float | None,
-        *,
-        limit: str = "",
-        first: bool = False,
-        known: Known | None = None,
-        blind: bool = False,
-    ) -> None:
+        self, source: Walked, deadline: float | None, *, limit: str = "", first: bool = False,
+        known: Known | None = None, blind: bool = False,
+    ) -> None:  # fmt: skip
         self.root, self.extra_paths, self.max_file_bytes = str(source.root), source.extra_paths, source.max_file_bytes
         self.deadline, self._limit, self._first = deadline, limit, first
         self._source, self._opener = source, source.opener
@@ -196,15 +191,14 @@ class TreeWalk:
     def _tree(self, folder: str, kind: str, rules: Rules, accepts: Callable[[str], bool]) -> None:
         self._visited = set()
         if not self._skip_link(folder, kind):
-            self._folder(folder, kind, rules, accepts)
+            self._folder(folder, kind, rules, accepts, os.path.realpath(folder))
 
-    def _folder(  # noqa: C901
-        self, folder: str, kind: str, rules: Rules, accepts: Callable[[str], bool], depth: int = 0
+    def _folder(  # noqa: C901, PLR0917
+        self, folder: str, kind: str, rules: Rules, accepts: Callable[[str], bool], real: str, depth: int = 0
     ) -> None:
         if depth > _DEEPEST:
             self._skip(self._name(folder), f"more than {_DEEPEST} folders deep")
             return
-        real = os.path.realpath(folder)
         if real in self._visited:
             return
         self._visited.add(real)
@@ -226,7 +220,7 @@ class TreeWalk:
                 continue
             if self._is_folder(entry):
                 if self._enters(entry, kind, rules):
-                    self._folder(entry.path, kind, rules, accepts, depth + 1)
+                    self._folder(entry.path, kind, rules, accepts, _real(real, entry), depth + 1)
             elif (
                 accepts(entry.path)
                 and not (ruled and rules.ignore(entry.path, folder=False))
@@ -431,6 +425,11 @@ def path_of(location: str, root: str | Path) -> str:
     outside = relative.split(os.sep, 1)[0] == os.pardir or os.path.isabs(relative)
     name = os.path.normpath(location) if outside else relative
     return unicodedata.normalize("NFC", name.replace(os.sep, "/")).encode("utf-8", "replace").decode("utf-8")
+
+
+def _real(above: str, entry: os.DirEntry[str]) -> str:
+    """Where a folder really is, in one that is really `above`; to ask the system takes a call for each of them."""
+    return os.path.realpath(entry.path) if _JUNCTIONS or entry.is_symlink() else f"{above}/{entry.name}"
 
 
 def fixed_part(pattern: str) -> str:

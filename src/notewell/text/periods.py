@@ -11,10 +11,11 @@ import re
 from dataclasses import dataclass
 
 from notewell.text.dates import placed_spans
-from notewell.text.words import STOP_WORDS, lazy_compile, query_terms
+from notewell.text.words import STOP_WORDS, lazy_compile, lower, query_terms
 from notewell.types import Span, Tense
 
 _MOST_EVENT_WORDS = 3
+_EVENT_WORDS = ("before", "prior", "vor", "avant", "antes", "前")  # one of which `_EVENT` needs, and it is slow to make
 _BEFORE = lazy_compile(r"(?i)\b(?:before|prior to|vor|avant|antes de)(?:\s+(?:the|dem|der|den|le|la|el))?\s*\Z")
 _BEFORE_IN = lazy_compile(r"(?i)(?:before|vor(?!\s+\w+\s+(?:tag|woche|monat|jahr))|avant(?!-)|antes)\b")
 _BEFORE_AFTER = lazy_compile(r"\s*(?:之前|以前|前)")
@@ -101,7 +102,7 @@ def time_asked(text: str, now: dt.datetime) -> TimeAsked:
         dates.insert(0, span)
         if not (_SINCE_IN.match(span.words) or _SINCE.search(head) or _SINCE_AFTER.match(tail)):
             ends.append(span.end)
-    event = _EVENT.search(rest)
+    event = _EVENT.search(rest) if any(map(lower(rest).__contains__, _EVENT_WORDS)) else None
     before: tuple[str, ...] = ()
     if event and not ends:
         before, said = _event_words(event)

@@ -42,17 +42,8 @@ _SPACE = re.compile(r"\s")
 
 _SIGNS = ":=|>："
 _CLOSERS = " \t\"'`*\\]"
-_ENDINGS = {word[-3:] for word in (*_PASSWORD, *_PERHAPS)} | {
-    "ken",
-    "ret",
-    "ial",
-    "als",
-    "uth",
-    "ase",
-    "key",
-    "pat",
-    "lue",
-}
+_ENDINGS = {word[-3:] for word in (*_PASSWORD, *_PERHAPS)}
+_ENDINGS |= {"ken", "ret", "ial", "als", "uth", "ase", "key", "pat", "lue"}
 _ENDINGS |= {"kie", "ifi", "nes", "sig", "ure", "ase", "nic"}  # of the marks in `PLACES` that end with a sign
 _SHORT_ENDINGS = {word for word in (*_PASSWORD, *_PERHAPS) if len(word) == 2}
 _GAP = re.compile(r"(?:=>|:=|==?|::?|：|\||>)[ \t\"'`*\\]{0,10}")

@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from notewell.embed import registry
@@ -53,14 +54,14 @@ def test_a_damaged_or_cut_file_is_made_again(folder: Path, plain: np.ndarray, na
     broken.write_bytes(broken.read_bytes()[: broken.stat().st_size // 2])
     assert np.array_equal(rows(folder), plain)
     assert made(folder) == [place]
-    assert prepared._is_sound(place)
+    assert prepared.is_sound(place)
 
 
 def test_a_form_that_does_not_load_is_made_again(folder: Path, plain: np.ndarray) -> None:
     rows(folder)
     (place,) = made(folder)
     (place / "model.onnx").write_bytes(b"no model")
-    (place / "sum").write_text(prepared._sum((place / "model.onnx", place / "weights.bin")), encoding="ascii")
+    (place / "sum").write_text(prepared.sum_of((place / "model.onnx", place / "weights.bin")), encoding="ascii")
     assert np.array_equal(rows(folder), plain)
     assert (place / "model.onnx").stat().st_size > 1000
 
@@ -80,6 +81,13 @@ def test_a_model_an_onnxruntime_or_a_processor_of_another_kind_has_another_name(
         monkeypatch.setattr(prepared, "_processor", lambda processor=processor: processor)
         assert np.array_equal(rows(folder), plain)
     assert len(made(folder)) == 3, "the oldest of four is deleted"
+
+
+def test_weights_are_kept_as_they_are_multiplied(folder: Path) -> None:
+    rows(folder)
+    (place,) = made(folder)
+    packed = onnx.load(place / "model.onnx", load_external_data=False)
+    assert any(entry.key.startswith("prepacked") for one in packed.graph.initializer for entry in one.external_data)
 
 
 def test_it_is_kept_in_the_cache_folder_of_the_user(tmp_path: Path) -> None:

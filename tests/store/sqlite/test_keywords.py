@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from notewell.errors import StoreDamagedError
+from notewell.store.sqlite import keywords
 from notewell.store.sqlite.checksum_vfs import checking_vfs
 from notewell.store.sqlite.keyword_segments import SegmentGoneError
 from notewell.store.sqlite.sizes import SegmentSizes
@@ -230,6 +231,29 @@ def test_segments_stay_few_and_a_segment_of_the_dead_goes() -> None:
     assert sum(r[0] for r in store.connection.all("SELECT count FROM keyword_segments")) < 60
     assert store.keywords.term_counts(["appl"]).found_in == {"appl": 10}
     assert store.audit() == []
+
+
+def test_what_many_new_notes_leave_is_sealed_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SqliteStore(None, sizes=replace(SMALL, seal_rows=1000, seal_many=6))
+    note(store, "few.md", *(f"apple {n}" for n in range(5)))
+    assert store.get_meta("sealed") == 0
+    with store.writing():
+        for n in range(6):
+            note(store, f"{n}.md", f"apple pear{n}")
+    assert store.get_meta("sealed") == 11
+    monkeypatch.setattr(store.keywords._segments, "build", lambda _: pytest.fail("nothing waits for the first search"))
+    check(store, Sought(("appl", "pear3")), 20, NOWHERE, None)
+    monkeypatch.undo()
+    assert store.audit() == []
+
+
+def test_what_waits_is_built_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SqliteStore(None, sizes=replace(SMALL, seal_rows=1000, unsealed_parts=9))
+    monkeypatch.setattr(keywords, "_BUILT", 2)
+    for n in range(7):
+        note(store, f"{n}.md", f"apple pear{n}")
+    check(store, Sought(("appl", "pear3")), 20, NOWHERE, None)
+    assert [len(one.segment.rows) for one in store.keywords._snapshot().segments] == [2, 2, 2, 1]
 
 
 def test_a_search_goes_on_while_another_process_merges(tmp_path: Path) -> None:

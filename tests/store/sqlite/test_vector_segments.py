@@ -88,6 +88,18 @@ def test_vectors_in_segments_take_their_bytes_once(store: SqliteStore) -> None:
         assert float(kept @ units(COUNT, seed=1)[n]) > 0.999
 
 
+def test_a_process_that_starts_after_a_sync_reads_few_vectors_by_themselves(store: SqliteStore) -> None:
+    put(store, "more.md", range(20_000, 20_000 + SEGMENT))
+    store.vectors.put_vectors(MODEL, {f"hash{20_000 + n}": v for n, v in enumerate(units(SEGMENT, seed=2))})
+    before, waiting = fresh(store), "SELECT count(*) FROM vectors WHERE slot IS NULL"
+    assert store.connection.all(waiting) == [(300 + SEGMENT,)]
+    assert store.vectors.pack()
+    assert store.connection.all(waiting) == [(300,)]
+    assert store.connection.all("SELECT count(*) FROM vector_log") == [(0,)]
+    assert answer(store) == fresh(store) == before == one_by_one(store)
+    assert store.audit() == []
+
+
 def test_every_change_after_packing_is_seen_by_all(store: SqliteStore) -> None:
     reader = SqliteStore(Path(store.name), read_only=True)
     base = reader.vectors.matrix(MODEL).base

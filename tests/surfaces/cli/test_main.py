@@ -126,6 +126,26 @@ def test_a_reader_that_goes_away_is_no_failure() -> None:
     assert err == b""
 
 
+def test_a_search_loads_no_reader_of_settings_that_nobody_has() -> None:
+    code = (
+        "import atexit, sys\natexit.register(lambda: print('tomllib' in sys.modules))\n"
+        "from notewell.surfaces.cli.main import main\nsys.argv = ['notewell', 'search', 'staging']\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout.endswith("False\n")
+
+
+def test_nothing_is_taken_apart_at_the_end_but_everybody_who_asked_is_told() -> None:
+    code = (
+        "import atexit, os, sys\natexit.register(print, 'told', flush=True)\n"
+        "class Held:\n    def __del__(self, write=os.write):\n        write(1, b'taken apart')\nsys.held = Held()\n"
+        "from notewell.surfaces.cli.main import main\nsys.argv = ['notewell', 'search', 'staging']\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert "8443" in done.stdout
+    assert done.stdout.endswith("told\n")
+
+
 def test_ctrl_c_exits_130() -> None:
     process = subprocess.Popen(
         [*CLI, "search", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE

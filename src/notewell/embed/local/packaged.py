@@ -207,7 +207,7 @@ class OwnEmbedder(LocalEmbedder):
 
         # The vocabulary and the hash of the file take another core, while this one loads the model.
         with ThreadPoolExecutor(2) as aside:
-            pieces = aside.submit(Pieces, self._vocabulary, self.name, hint=self._hint)
+            pieces = aside.submit(Pieces, self._vocabulary, self.name, hint=self._hint, folder=self._prepared)
             digest = aside.submit(_sha256, self._path)
             model = self._onnx()
         if digest.result() != self.packaged.sha256:

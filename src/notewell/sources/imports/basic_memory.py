@@ -8,18 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from notewell.sources.imports.items import (
-    Item,
-    Part,
-    bullet,
-    dict_of,
-    id_of,
-    line_of,
-    list_of,
-    moment,
-    text_of,
-    unique,
-)
+from notewell.sources.imports.items import Item, Part, bullet, dict_of, id_of, line_of, list_of, moment, text_of, unique
 from notewell.text.link_syntax import front_values
 from notewell.text.markdown import parse
 from notewell.text.note_files import decode

@@ -78,10 +78,7 @@ class Bundle:
 
     def _zip(self) -> Iterator[Brought]:
         """Exports in JSON if there are any: pages beside them show the same again. Else every document."""
-        with (
-            io.BufferedReader(ANYWHERE.file(self.place)) as file,
-            Archive(cast("BinaryIO", file)) as archive,
-        ):
+        with io.BufferedReader(ANYWHERE.file(self.place)) as file, Archive(cast("BinaryIO", file)) as archive:
             members = [m for m in archive.members() if not _is_hidden(m.name)]
             known = 0
             for member in members:

@@ -41,14 +41,16 @@ class KeywordSegments:
         self._connection, self._db = connection, connection.db
         self._all, self._own = connection.all, connection.own
         self._sizes = sizes
-        self._dropped = 0
-        self.words = WordNumbers(connection)
+        self._dropped = self._put = 0
+        connection.before_commit.append(self._seal_many)
+        self.words = WordNumbers(connection)  # which writes its counters after that
         self.take_rows = self.words.take_rows
 
     def put(self, rows: Sequence[int], words: Sequence[ChunkWords]) -> None:
         """Writes the terms of new rows."""
         self.words.make_room()
         encode = self.words.encode
+        self._put += len(rows)
         self._db.executemany(
             "INSERT INTO fields (row, head, body, exact) VALUES (?, ?, ?, ?)",
             [(row, encode(w.head, w.terms)[0], *encode(w.body, w.terms)) for row, w in zip(rows, words, strict=True)],
@@ -65,14 +67,23 @@ class KeywordSegments:
         """Seals, merges and rewrites what is due at the end of a write; whether many rows were dropped since."""
         counters = self.words.counters()
         if counters["rows"] - counters["sealed"] >= self._sizes.seal_rows:
-            self._seal(counters["sealed"])
-            counters["sealed"] = counters["rows"]
-            self._merge()
+            self._seal_waiting(counters)
         if self._dropped < self._sizes.check_dropped:
             return False
         self._dropped = 0
         self._rewrite_dead()
         return True
+
+    def _seal_many(self) -> None:
+        """Seals what a transaction with many new rows has left, or every process would do so for its first search."""
+        many, self._put = self._put >= self._sizes.seal_many, 0
+        if many:
+            self._seal_waiting(self.words.counters())
+
+    def _seal_waiting(self, counters: dict[str, int]) -> None:
+        self._seal(counters["sealed"])
+        counters["sealed"] = counters["rows"]
+        self._merge()
 
     def _seal(self, after: int) -> None:
         """Makes segments of the rows that are in none."""

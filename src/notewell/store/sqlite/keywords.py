@@ -36,6 +36,7 @@ Answer = TypeVar("Answer")
 _TRIES = 5
 _FEW_WORDS = 2000
 _MOST_PAGES = 4096
+_BUILT = 1024  # rows of which a part is built; more at once take more memory and no less time
 
 
 class Keywords:
@@ -109,7 +110,7 @@ class Keywords:
             after = known.last
         rows = self._all("SELECT row, head, body, exact FROM fields WHERE row > ? ORDER BY row", (after,))
         most = postings.MOST_ROWS
-        unsealed += [self._segments.build(rows[i : i + most]) for i in range(0, len(rows), most)]
+        unsealed += [self._segments.build(rows[i : i + _BUILT]) for i in range(0, len(rows), _BUILT)]
         if len(unsealed) > self._sizes.unsealed_parts and sum(len(s.rows) for s in unsealed) <= most:
             unsealed = [postings.merge([(s, ~np.isin(s.rows, dead)) for s in unsealed])]
         segments = [have[n] for n in numbers]

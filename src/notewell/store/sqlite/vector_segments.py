@@ -117,22 +117,25 @@ class VectorSegments:
         pairs = np.array(self._all(sql, (model,)), dtype=np.int64).reshape(-1, 2)
         return pairs[:, 0].copy(), pairs[:, 1].copy()
 
-    def pack(self, model: int, name: str, dim: int, *, share: float = TAIL_SHARE) -> bool:
-        """Moves waiting vectors into segments and writes a map that is behind by a `share` of it; in a transaction."""
-        sealed = dim >= SMALL_DIM and self._seal(model, dim)
+    def pack(self, model: int, name: str, dim: int, *, settled: bool = False) -> bool:
+        """Moves waiting vectors into segments and writes a map that is far behind; inside a transaction.
+
+        Where a sync has `settled`, all that fills a segment, because every process that starts reads what waits.
+        """
+        sealed = dim >= SMALL_DIM and self._seal(model, dim, self._size if settled else self.loose)
         known = self._all("SELECT seq, length(rows) FROM vector_maps WHERE model = ?", (model,))
         seq, rows = known[0] if known else (-1, 0)
-        if known and self.last_entry() - seq <= max(2 * self.loose, share * rows):
+        if known and self.last_entry() - seq <= (self._size if settled else max(2 * self.loose, TAIL_SHARE * rows)):
             return sealed
         if not self._all("SELECT 1 FROM vector_segments WHERE model = ? LIMIT 1", (model,)):
             return sealed
         self._write_map(model, name)
         return True
 
-    def _seal(self, model: int, dim: int) -> bool:
-        """Moves waiting vectors, if there are many, into segments; what does not fill one goes on waiting."""
+    def _seal(self, model: int, dim: int, least: int) -> bool:
+        """Moves waiting vectors, if there are so many, into segments; what does not fill one goes on waiting."""
         where = "FROM vectors WHERE model = ? AND slot IS NULL"
-        if self._all(f"SELECT count(*) {where}", (model,))[0][0] < self.loose:
+        if self._all(f"SELECT count(*) {where}", (model,))[0][0] < least:
             return False
         size = self._size
         sql = f"SELECT vector, row, content_hash {where} ORDER BY row LIMIT {size}"

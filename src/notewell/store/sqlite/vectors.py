@@ -303,7 +303,7 @@ class VectorTable:
             return False
         models = self._all("SELECT id, name, dim FROM models")
         with self._connection.writing():
-            done = [self._segments.pack(*model, share=0.0) for model in models]
+            done = [self._segments.pack(*model, settled=True) for model in models]
             self._segments.trim_log()
         return any(done)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import io
@@ -47,14 +48,14 @@ def main() -> None:
         sys.stderr.write(f"error: notewell is not installed completely: {error}\nhint: install it again\n")
         sys.exit(1)
     others = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
-    if any(not t.daemon or t.name.startswith(("embed ", "load ", "notewell-warm-up")) for t in others):
-        # A model call that timed out, or a read of stdin, is still running. Native code may crash while the interpreter
-        # shuts down, and nobody should wait for it. Everything is written and closed, so exit at once.
-        with contextlib.suppress(OSError, ValueError):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+    if not any(not t.daemon or t.name.startswith(("embed ", "load ", "notewell-warm-up")) for t in others):
+        atexit._run_exitfuncs()  # noqa: SLF001
+    # Everything is written and closed, so exit at once: taking a model and all modules apart takes a tenth of a search.
+    # And where a model call that timed out, or a read of stdin, is still running, native code may crash meanwhile.
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def _here(sent: bytes | None, *, start: bool) -> int:

@@ -66,9 +66,7 @@ def joined(edits: Iterable[Edit]) -> list[Edit]:
 
 def _both(first: Edit, then: Edit) -> Edit:
     return Edit(
-        first.file,
-        lambda text: then.put(first.put(text)),
-        lambda text, was: then.drop(first.drop(text, was), was),
+        first.file, lambda text: then.put(first.put(text)), lambda text, was: then.drop(first.drop(text, was), was)
     )
 
 

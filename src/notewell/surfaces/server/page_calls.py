@@ -258,15 +258,7 @@ def _empty(memory: Memory) -> dict[str, Any]:
     }
 
 
-@_call(
-    "Days",
-    DAYS,
-    _silent,
-    Param("from", str, "the first day"),
-    Param("to", str, "the last day"),
-    AS_OF,
-    tool=False,
-)
+@_call("Days", DAYS, _silent, Param("from", str, "the first day"), Param("to", str, "the last day"), AS_OF, tool=False)
 def _days(memory: Memory, given: Mapping[str, Any]) -> Answer:
     """The days of the memory, the newest first, each with its notes and conversations; `more` is the day to give as
     `to` for those before.

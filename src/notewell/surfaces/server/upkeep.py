@@ -49,7 +49,7 @@ class Upkeep:
         model = self.memory.embedder
         if model is not None:
             try:
-                model.embed(["ready"], "query")
+                model.embed(["ready", "steady"], "query")  # the first alone would not load all of a vocabulary
             except EmbedderError:
                 return  # the first search reports what is wrong
 
