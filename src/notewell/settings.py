@@ -148,7 +148,7 @@ class RedactSettings:
 class HookSettings:
     """What the hooks of agents give to a model by themselves."""
 
-    confidence: float = setting(0.53, "least confidence of a passage that a prompt gets by itself", private=True)
+    confidence: float = setting(0.6, "least confidence of a passage that a prompt gets by itself", private=True)
     tokens: int = setting(400, "most tokens for a prompt; 0: nothing is given", private=True)
     brief_tokens: int = setting(800, "most tokens for the start of a session; 0: nothing is given", private=True)
     sync_s: float = setting(0.3, "how long a hook may index changed files; the rest is done later", private=True)

@@ -122,6 +122,21 @@ def test_undated_notes_notes_of_one_day_and_of_one_file_stay() -> None:
     assert list(Newer()(PAIR, query("staging port"))) == PAIR, "without weights nothing is known of the words"
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "moves"),
+    [
+        ("2026-02-10-0526.md", "2026-02-10-0928.md", True),
+        ("2026-02-10T05:26 call.md", "20260210_0928.md", True),
+        ("2026-02-10-0928.md", "2026-02-10-0526.md", False),
+        ("2026-02-10.md", "2026-02-10-0928.md", False),
+        ("2026-02-10-0526.md", "2026-02-10-2861.md", False),
+    ],
+)
+def test_of_one_day_the_time_in_the_names_of_both_files_tells_the_newer(first: str, second: str, moves: bool) -> None:
+    pair = [note("a", 0.9, OLD, 9, path=f"memory/{first}"), note("b", 0.8, NEW, 9, path=f"memory/{second}")]
+    assert ids(Newer()(pair, question("staging port"))) == (["b", "a"] if moves else ["a", "b"])
+
+
 def test_only_what_competes_near_the_top_moves() -> None:
     between = [note(f"n{i}", 0.8 - i / 100, f"Garden number {i}.") for i in range(5)]
     found = Newer()([PAIR[0], *between, PAIR[1]], question("staging port"))

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     Column = NDArray[np.float64]
 
-LEXICAL: Mapping[str, float] = {"always": -2.42, "rare": 33.66, "standing_out": -9.24, "alike": -0.94}
-VECTOR: Mapping[str, float] = {"always": 8.12, "rare": -2.39, "standing_out": 1.24, "alike": 0.44}
+LEXICAL: Mapping[str, float] = {"always": -3.05, "rare": 31.24, "standing_out": -8.19, "alike": 0.82}
+VECTOR: Mapping[str, float] = {"always": 7.96, "rare": -6.61, "standing_out": 0.9, "alike": 1.79}
 OTHER: Mapping[str, float] = {
-    "cover": 4.09, "near": 1.96, "window": 1.3, "head": 0.72, "exact": 0.39, "foreign": 1.53, "date": 10.0,
+    "cover": 1.19, "near": 1.29, "window": 2.07, "head": 1.89, "exact": 0.94, "foreign": 1.53, "date": 10.0,
 }  # fmt: skip
 
 WEIGHTS: Mapping[str, float] = {

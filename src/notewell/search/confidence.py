@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
     Column = NDArray[np.float64]
 
-ANSWERED: Mapping[str, float] = {"bias": 9.01, "meaning": 4.31, "standing": -0.48, "size": -0.56, "matched": 1.29}
-ANSWERED_WORDS: Mapping[str, float] = {"bias": -0.49, "matched": 0.87, "covered": 3.93}
+ANSWERED: Mapping[str, float] = {"bias": 9.17, "meaning": 4.48, "standing": -1.2, "size": -0.5, "matched": 1.46}
+ANSWERED_WORDS: Mapping[str, float] = {"bias": -0.49, "matched": 0.87, "covered": 3.96}
 CONFIDENCE: Mapping[str, float] = {
-    "bias": -0.23, "behind": -0.56, "far": -0.15, "place": -1.39, "inner": -1.3, "rich": 0.4, "focus": 0.59,
-    "names": 0.31, "script": 0.74, "day": 3.0,
+    "bias": -0.09, "behind": -0.58, "far": -0.18, "place": -1.5, "inner": -1.5, "rich": 0.39, "focus": 0.58,
+    "names": 0.25, "script": 0.6, "day": 3.0,
 }  # fmt: skip
 CONFIDENCE_WORDS: Mapping[str, float] = {
-    "bias": -1.72, "behind": -0.52, "far": -0.17, "place": -1.65, "inner": -1.56, "rich": 0.52, "focus": 1.75,
-    "names": 0.95, "script": 0.92, "day": 3.0,
+    "bias": -1.71, "behind": -0.7, "far": -0.18, "place": -1.61, "inner": -1.73, "rich": 0.5, "focus": 1.75,
+    "names": 0.96, "script": 0.91, "day": 3.0,
 }  # fmt: skip
 
 _FIRST, _SEEN, _LAST_PLACE = 6, 20, 9  # what is further down is hardly shown, and its text is not looked at

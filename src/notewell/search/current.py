@@ -18,7 +18,7 @@ from notewell.compare.reading import sentences
 from notewell.search.confidence import instead
 from notewell.search.fusion import falling, logit
 from notewell.text.words import STOP_WORDS, begins_of, term_set
-from notewell.types import Candidate, Query, Tense
+from notewell.types import Candidate, Chunk, Query, Tense
 
 _LEAST_KNOWN = 0.5  # the sentence to go first has this share of the question
 _ALIKE = (0.5, 0.8, 0.85)  # both have this share of it; of what the other has, that sentence, and its whole passage
@@ -30,6 +30,8 @@ _SHORT = 6
 _REPLY_LINES = 50  # calls of tools may be between a turn and its reply
 _EVENT_DEPTH = 20
 _CLAUSES = re.compile(r"[,;，；、]")
+_CLOCK = re.compile(r"\d{4}-?\d\d-?\d\d[-_ T]([01]\d|2[0-3])[-:.]?([0-5]\d)(?!\d)", re.ASCII)
+_UNKNOWN = -1
 _SPEAKER = re.compile(r"\A[\s>*-]*\*\*[^*\n]{1,40}:\*\*")
 
 _terms = lru_cache(maxsize=4096)(term_set)  # of sentences, a kilobyte each
@@ -143,7 +145,7 @@ class Newer:
         """Moves a passage directly before the first that it outdates, and marks contradictions; drops nothing."""
         out = list(candidates)
         head = [c for c in out[: self.depth] if c.chunk.day is not None]
-        several = len({c.chunk.day for c in head}) > 1
+        several = len({_moment(c.chunk) for c in head}) > 1
         until = _last_day(out, query) if several and query.weights else None
         if until is None:
             return out
@@ -200,13 +202,23 @@ def _tells_better(one: _Said, other: _Said, query: Query, until: dt.date) -> boo
     """Whether the one is from a time that tells more of the day asked for; two events of the same period both do."""
     if query.tense is Tense.PAST and one.own.signals.date and other.own.signals.date:
         return False
-    return _standing(one.own, until) > _standing(other.own, until)
+    (day, minute), (other_day, other_minute) = _standing(one.own, until), _standing(other.own, until)
+    return day > other_day or (day == other_day > 0 and minute > other_minute > _UNKNOWN)
 
 
-def _standing(candidate: Candidate, until: dt.date) -> int:
+def _standing(candidate: Candidate, until: dt.date) -> tuple[int, int]:
     """The higher, the better a passage tells how things stood on a day; 0 if it is from after that."""
-    day = candidate.chunk.day or dt.date.min
-    return day.toordinal() if day <= until else 0
+    day, minute = _moment(candidate.chunk)
+    return (day, minute) if day <= until.toordinal() else (0, _UNKNOWN)
+
+
+def _moment(chunk: Chunk) -> tuple[int, int]:
+    """The day of a passage, and the minute if its turn or the name of its file (`2026-02-10-1430.md`) tells it."""
+    day = (chunk.day or dt.date.min).toordinal()
+    if chunk.time:
+        return day, 60 * chunk.time.hour + chunk.time.minute
+    named = _CLOCK.search(chunk.path.rpartition("/")[2])
+    return day, 60 * int(named[1]) + int(named[2]) if named else _UNKNOWN
 
 
 def _shares(one: _Said, other: _Said, subject: _Subject, least: tuple[float, float, float]) -> bool:
@@ -223,7 +235,7 @@ def _shares(one: _Said, other: _Said, subject: _Subject, least: tuple[float, flo
 
 def _by_age(one: _Said, other: _Said) -> tuple[str, str]:
     """The best sentences of two passages, the older first."""
-    older, newer = sorted((one, other), key=lambda said: said.own.chunk.day or dt.date.min)
+    older, newer = sorted((one, other), key=lambda said: _moment(said.own.chunk))
     return older.best, newer.best
 
 

@@ -29,6 +29,14 @@ def test_at_most_three_passages_within_the_budget(memory: Memory) -> None:
     assert [p.citation for p in passages(hits)] == [p.chunk.citation for p in block.passages]
 
 
+def test_of_one_note_the_best_passage_alone(memory: Memory, write: Write) -> None:
+    write("memory/ports.md", "".join(f"## Port {n}\n\nThe staging port number {n} is open.\n\n" for n in range(4)))
+    _, hits = recall(memory, "which staging port number is open", ANY)
+    paths = [h.chunk.path for h in hits]
+    assert "memory/ports.md" in paths
+    assert len(set(paths)) == len(paths) == MOST_PASSAGES
+
+
 def test_what_does_not_fit_counts_as_not_given(memory: Memory) -> None:
     block, hits = recall(memory, "which port does staging use", replace(ANY, tokens=95))
     assert len(block.passages) == len(hits) == 1

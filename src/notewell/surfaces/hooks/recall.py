@@ -25,8 +25,11 @@ def recall(
     taken: list[Hit] = []
 
     def chosen(hits: Sequence[Hit]) -> Sequence[Hit]:
-        fit = [h for h in hits if h.chunk.origin != "untrusted" and h.chunk.content_hash not in known]
-        taken.extend(fit[:MOST_PASSAGES])
+        best: dict[str, Hit] = {}  # of one note the best passage: the others are as sure, and seldom what is asked for
+        for hit in hits:
+            if hit.chunk.origin != "untrusted" and hit.chunk.content_hash not in known:
+                best.setdefault(hit.chunk.path, hit)
+        taken.extend(list(best.values())[:MOST_PASSAGES])
         return taken
 
     block = memory.context(
