@@ -255,7 +255,7 @@ def test_while_another_process_indexes_a_search_answers_from_what_there_is(memor
     memory.sync()
     write("memory/new.md", "zeppelin")
     with memory.store.exclusive(0.0):
-        found = memory.search("zeppelin staging", now=NOW)
+        found = memory.search("zeppelin staging", now=NOW, min_score=0.0)
         with pytest.raises(StoreError, match="another process is indexing"):
             memory.sync(wait_s=0.0)
     assert found.hits

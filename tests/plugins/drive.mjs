@@ -27,7 +27,7 @@ made.fill({ program: { command: () => ({ description: () => ({ command: verb }) 
 
 const steps = {
   names: () => ({ id: entry.id, kind: entry.kind, tools: Object.keys(made.tools), verbs: Object.keys(verbs), hooks: Object.keys(made.hooks).sort() }),
-  search: () => tool("memory_search", { query: "which port does staging answer on", maxResults: 2 }),
+  search: () => tool("memory_search", { query: "what is the staging port now", maxResults: 2 }),
   strange: async () => [await tool("memory_search", { query: "  " }), await tool("memory_search", { query: "port", maxResults: -5, minScore: 7 })],
   get: () => tool("memory_get", { path: "memory/2026-02-10.md", from: 3, lines: 1 }),
   missing: () => tool("memory_get", { path: "../../etc/passwd" }),

@@ -113,7 +113,7 @@ def test_tools_runtime_and_command_line_answer_from_the_notes(tmp_path: Path, ro
     status = told["status"]
     assert (status["files"], status["provider"], status["workspaceDir"]) == (2, "notewell", str(root))
 
-    assert told["killed"] == {"found": 2, "other": True, "alive": False}
+    assert told["killed"] == {"found": 1, "other": True, "alive": False}
     assert told["aborted"] == "AbortError"
     assert told["stop"] == {"alive": False}
     assert not log.exists()

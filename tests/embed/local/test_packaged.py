@@ -129,8 +129,8 @@ def test_a_missing_runtime_is_an_error_with_a_remedy(monkeypatch: pytest.MonkeyP
     assert "pip install onnxruntime" in caught.value.hint
 
 
-def test_its_id_names_the_model_and_what_it_reads_of_a_text() -> None:
-    assert model().id == f"local/{MODEL.name}@{MODEL.max_tokens}"
+def test_its_id_names_the_model_its_weights_and_what_it_reads_of_a_text() -> None:
+    assert model().id == f"local/{MODEL.name}-{MODEL.sha256[:8]}@{MODEL.max_tokens}"
 
 
 def test_meaning_is_near_without_a_shared_word() -> None:
