@@ -97,7 +97,7 @@ def apart(vectors: Tensor, places: Tensor) -> Tensor:
 
 
 class Distiller:
-    """A run: batches of four kinds, one optimiser."""
+    """A run: batches of five kinds, one optimiser."""
 
     def __init__(self, student: Student, plan: Plan, device: str) -> None:
         self.student, self.plan, self.device = student.to(device), plan, device
