@@ -61,10 +61,11 @@ def served(place: Place) -> bool:
     with place.start("serve", "--port", "0") as process:
         assert process.stderr is not None
         try:
-            address = re.search(r"http://\S+/", process.stderr.readline())
-            assert address is not None
-            url = f"{address[0]}api/search?query=guest%20password"
-            with urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310 - our own server
+            said = re.search(r"(http://\S+/)#token=(\S+)", process.stderr.readline())
+            assert said is not None
+            url = f"{said[1]}api/search?query=guest%20password"
+            asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {said[2]}"})  # noqa: S310
+            with urllib.request.urlopen(asked, timeout=60) as answer:  # noqa: S310 - our own server
                 return bool(json.load(answer)["results"])
         finally:
             process.terminate()

@@ -13,7 +13,7 @@ class Engine {
   constructor(command, workspace) {
     Object.assign(this, { waiting: new Map(), last: 0, dead: null, said: "" });
     const [program, ...rest] = command;
-    const child = (this.child = spawn(program, [...rest, "mcp", "-w", workspace], { stdio: "pipe" }));
+    const child = (this.child = spawn(program, [...rest, "mcp", "-w", workspace], { stdio: "pipe", cwd: homedir() })); // Windows looks for programs there
     this.ended = new Promise((resolve) => child.once("close", resolve));
     child.once("error", (error) => this.fail(new Error(`${program} cannot be started (${error.code ?? error}); ${HELP}`)));
     child.once("close", (code) => this.fail(new Error(`notewell ended with ${code}${this.said && `: ${this.said.trim()}`}`)));
@@ -131,7 +131,7 @@ class Manager {
 /** Runs `notewell hook` and returns the object that it prints; {} if there is none in time. It never throws. */
 function hook(command, event, told, limitMs) {
   return new Promise((resolve) => {
-    const child = spawn(command[0], [...command.slice(1), "hook", event, "--host", "openclaw"], { stdio: ["pipe", "pipe", "ignore"] });
+    const child = spawn(command[0], [...command.slice(1), "hook", event, "--host", "openclaw"], { stdio: ["pipe", "pipe", "ignore"], cwd: homedir() });
     const timer = setTimeout(() => child.kill("SIGKILL"), limitMs); // spawn's own would go on if there is no such program
     let out = "";
     const done = () => { clearTimeout(timer); try { resolve(JSON.parse(out) ?? {}); } catch { resolve({}); } };
@@ -226,7 +226,7 @@ export default definePluginEntry({
       }).option("--deep").option("--index");
       verb("index", "Bring the index up to date", (o) => new Promise((resolve, reject) => {
         const given = [...command.slice(1), "index", "-w", folder(config, o.agent), ...(o.force ? ["--force"] : []), ...(o.json ? ["--json"] : [])];
-        spawn(command[0], given, { stdio: "inherit" }).once("error", reject).once("close", (code) => (code ? reject(new Error(`notewell index ended with ${code}`)) : resolve()));
+        spawn(command[0], given, { stdio: "inherit", cwd: homedir() }).once("error", reject).once("close", (code) => (code ? reject(new Error(`notewell index ended with ${code}`)) : resolve()));
       })).option("--force");
     }, { descriptors: [{ name: "memory", description: "Search and inspect memory with notewell", hasSubcommands: true }] });
 

@@ -1,5 +1,6 @@
 // notewell for opencode (1.18 and later, and 2): a brief at the start, recall for each prompt, the conversation kept.
 import { spawn } from "node:child_process";
+import { homedir } from "node:os";
 
 const COMMAND = ["notewell"];
 const WORKSPACE = "";
@@ -10,7 +11,8 @@ function hook(event, told, limitMs) {
   return new Promise((resolve) => {
     let out = "";
     const given = [...COMMAND.slice(1), "hook", event, "--host", "opencode", ...fixed];
-    const child = spawn(COMMAND[0], given, { stdio: ["pipe", "pipe", "ignore"] });
+    // On Windows a program is looked for in the folder first in which it is to run: not in the project.
+    const child = spawn(COMMAND[0], given, { stdio: ["pipe", "pipe", "ignore"], cwd: homedir() });
     const timer = setTimeout(() => child.kill("SIGKILL"), limitMs); // spawn's own would go on if there is no such program
     const done = () => { clearTimeout(timer); try { resolve(JSON.parse(out).context ?? ""); } catch { resolve(""); } };
     child.once("error", done).once("close", done);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 SAFE_MODELS = (
     "auto", "local", "none", "hashed", "notewell-small", "bge-small-en-v1.5", "all-MiniLM-L6-v2",
 )  # fmt: skip
@@ -25,3 +27,8 @@ def plain_model(name: str) -> bool:
     """Whether a model needs neither the network nor a path of the user's."""
     head, mark, size = name.partition("@")
     return name in SAFE_MODELS or (head == "hashed" and bool(mark) and size.isdecimal())
+
+
+def depends_on_folder(name: str) -> bool:
+    """Whether a model's name is a path that means another place in another folder."""
+    return name.startswith(".") or (name.lower().endswith(".gguf") and not os.path.isabs(os.path.expanduser(name)))

@@ -62,4 +62,7 @@ def test_a_program_that_is_missing_or_silent_changes_nothing(tmp_path: Path, com
 
 def test_it_has_no_dependencies() -> None:
     text = (folder("opencode") / "notewell.js").read_text(encoding="utf-8")
-    assert [line for line in text.splitlines() if "import" in line] == ['import { spawn } from "node:child_process";']
+    assert [line for line in text.splitlines() if "import" in line] == [
+        'import { spawn } from "node:child_process";',
+        'import { homedir } from "node:os";',
+    ]

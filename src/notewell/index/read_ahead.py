@@ -12,20 +12,19 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from notewell.index.documents import chunks_of, digest_of, facts_of, names_of, origin_of
+from notewell.launcher import Piped, can_start, module_path
 from notewell.sources.source import Source
 from notewell.text.chunk import ChunkSize
 from notewell.text.forgotten import Forgotten
 from notewell.text.link_syntax import edges_of
 from notewell.text.markdown import parse
+from notewell.text.private import UNCLOSED, unclosed
 from notewell.text.redact import Redactor
 from notewell.text.words import clean
 from notewell.types import Chunk, Document, Edge, Facts
-
-if TYPE_CHECKING:
-    import subprocess
 
 AHEAD_BYTES = 3_000_000  # with less to read, the start of a process is not worth it
 _BEGUN_BYTES = 500_000  # read here while the process starts
@@ -40,7 +39,10 @@ _START = (
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a note became; `what` is `read`, `same` as what is stored, or `gone`, `kept` or `skipped` for a reason."""
+    """What a note became; `what` is `read`, `same` as what is stored, or `gone`, `kept` or `skipped` for a reason.
+
+    One that is read may have a reason too: why a part of it is not.
+    """
 
     what: str
     reason: str = ""
@@ -61,6 +63,7 @@ class Reader:
     forgotten: Forgotten
     redactor: Redactor | None = None
     extra_origin: str = "owner"
+    doubted: str = ""
 
     def read(self, document: Document, source: Source, digest: str | None = None) -> Reading:
         """What a document becomes; with the digest of what is stored of it, an unchanged text is not cut again."""
@@ -76,17 +79,18 @@ class Reader:
         if self.redactor is not None:
             safe = self.redactor(text)
             text, redacted = safe.text, safe.found
+        reason = unclosed(text) if UNCLOSED in redacted else ""
         text, hidden = self.forgotten.without(text, document.path)
         found = digest_of(text)
         if found == digest:
-            return Reading("same", digest=found, hidden=hidden, redacted=redacted)
+            return Reading("same", reason, found, hidden=hidden, redacted=redacted)
         parsed = parse(text)
         facts = facts_of(document, parsed)
-        origin = origin_of(document, parsed, self.extra_origin)
+        origin = origin_of(document, parsed, self.extra_origin, self.doubted)
         size = _ONE_CHUNK if document.source == "media" else self.size
         chunks = chunks_of(document, parsed, facts, size, origin=origin)
         edges = edges_of(document.path, parsed)
-        return Reading("read", "", found, facts, chunks, names_of(parsed), edges, hidden, redacted)
+        return Reading("read", reason, found, facts, chunks, names_of(parsed), edges, hidden, redacted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +109,13 @@ class ReadingAhead:
         self._paths = [task.document.path for task in tasks]
         self._next = 0
         self._part: Iterator[Reading | None] = iter(())
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Piped | None = None
         import pickle  # noqa: PLC0415 - most syncs have little to read
-        import subprocess  # noqa: PLC0415
 
         with contextlib.suppress(OSError, ValueError, TypeError, AttributeError, pickle.PicklingError):
             given = pickle.dumps((reader, sources, tasks), protocol=5)
-            self._process = subprocess.Popen(  # noqa: S603 - this very module, by this very Python
-                [sys.executable, "-I", "-c", _START], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL, creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-            )  # fmt: skip
-            assert self._process.stdin is not None  # noqa: S101 - for mypy
-            self._process.stdin.write(pickle.dumps(sys.path, protocol=5) + given)
+            self._process = Piped(["-I", "-c", _START], os.environ)  # -I: it finds modules where this process does
+            self._process.stdin.write(pickle.dumps(module_path(sys.path), protocol=5) + given)
             self._process.stdin.close()  # it begins to answer when it has read all of this
 
     def take(self, document: Document) -> Reading | None:
@@ -129,7 +128,6 @@ class ReadingAhead:
         for reading in self._part:
             return reading
         try:
-            assert self._process.stdout is not None  # noqa: S101 - for mypy
             self._part = iter(pickle.load(self._process.stdout))  # noqa: S301 - our own process made it
             return next(self._part)
         except (OSError, EOFError, pickle.UnpicklingError, StopIteration):
@@ -140,11 +138,7 @@ class ReadingAhead:
         """Ends the process."""
         if self._process is not None:
             process, self._process = self._process, None
-            process.kill()
-            for pipe in (process.stdin, process.stdout):
-                with contextlib.suppress(OSError):
-                    pipe.close() if pipe else None
-            process.wait()
+            process.close()
 
 
 def ahead_of(reader: Reader, sources: Sequence[Source], tasks: Sequence[Task]) -> ReadingAhead | None:
@@ -162,8 +156,7 @@ def ahead_of(reader: Reader, sources: Sequence[Source], tasks: Sequence[Task]) -
 def _can_start() -> bool:
     """Whether there is a second core, and a Python to start."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    python = os.path.basename(sys.executable or "").lower()
-    return cores > 1 and python.startswith(("python", "pypy")) and not getattr(sys, "frozen", False)
+    return cores > 1 and can_start()
 
 
 def serve(given: BinaryIO, out: BinaryIO) -> None:

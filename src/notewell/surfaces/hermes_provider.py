@@ -77,7 +77,7 @@ class NotewellProvider:
             return ""
         with self._turn:
             try:
-                block, hits = recall(memory, query, memory.settings.hook, known=self._shown)
+                block, hits = recall(memory, query, memory.settings.hook, given=self._shown)
             except Exception:  # noqa: BLE001 - recall never stops a turn
                 _log.warning("notewell: recall failed", exc_info=True)
                 return ""

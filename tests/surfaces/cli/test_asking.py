@@ -22,7 +22,7 @@ def home(own_environment: Path, root: Path, write: Write, monkeypatch: pytest.Mo
     write("memory/a.md", "The cat is grey.")
     for layout in LAYOUTS[:2]:
         layout.make(own_environment, root)
-    monkeypatch.setattr(asking, "_on_terminal", lambda: True)
+    monkeypatch.setattr(asking, "on_terminal", lambda: True)
     return own_environment
 
 
@@ -69,7 +69,7 @@ def test_a_pipe_is_never_asked(home: Path, root: Path, monkeypatch: pytest.Monke
 
 
 def test_nobody_is_asked_about_nothing(own_environment: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "_on_terminal", lambda: True)
+    monkeypatch.setattr(asking, "on_terminal", lambda: True)
     assert "read them" not in CliRunner().invoke(cli, [*ARGUMENTS, str(root)]).stderr
     assert settings(own_environment) == {}
 

@@ -21,7 +21,7 @@ from tests.conftest import Write
 RESULT_KEYS = [
     "id", "path", "start_line", "end_line", "heading", "source", "date", "score", "confidence", "certainty",
     "vector_score", "text_score", "ranks", "recency", "snippet", "citation", "why", "time", "origin",
-    "superseded_by", "conflicts_with", "near_lines", "kept",
+    "superseded_by", "conflicts_with", "near_lines", "kept", "hidden",
 ]  # fmt: skip
 FOUND_KEYS = ["query", "profile", "mode", "results", "notices", "embedder", "stale", "took_ms"]
 
@@ -165,6 +165,7 @@ def test_get_prints_lines_and_knows_their_place(capsys: Capture) -> None:
         "id": None,
         "text": "The staging port moved to 8443.\n\nMore was said.",
         "origin": "owner",
+        "hidden": 0,
     }
 
 

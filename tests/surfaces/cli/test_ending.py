@@ -91,7 +91,10 @@ def failing(capsys: Capture, arguments: list[str]) -> str:
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("init", "install", "doctor", "migrate", "hook")])
+ANYWHERE = ("init", "install", "doctor", "migrate", "hook")
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in ANYWHERE])
 def test_a_workspace_that_does_not_exist_is_told_as_json(capsys: Capture, tmp_path: Path, name: str) -> None:
     arguments = [name, *words_of(cli.commands[name]), "-w", str(tmp_path / "none"), "--json"]
     assert told(capsys, 2, *arguments)["code"] == "workspace"

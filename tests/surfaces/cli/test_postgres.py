@@ -18,7 +18,7 @@ from notewell.store.values import Finding
 from notewell.surfaces.cli import doctor
 from notewell.surfaces.cli.commands import run
 from notewell.surfaces.server.upkeep import Upkeep
-from tests.conftest import Write
+from tests.conftest import PATIENT, Write
 from tests.eval.made import write_set
 from tests.postgres import Server
 from tests.surfaces.server.served import serving
@@ -26,6 +26,7 @@ from tests.test_readme import SAMPLE, blocks, console
 
 PASSWORD = "hush-hush"
 ADDRESS = "postgresql://notewell@db.example/notewell"
+OF_ADMIN = "postgresql://postgres@db.example/notewell"
 
 
 @pytest.fixture
@@ -117,7 +118,7 @@ def test_doctor_names_what_is_wrong_and_what_fixes_it(
     write("MEMORY.md", "The staging port is 8080.")
     url = postgres.database("empty")
     name = url.split("@/")[1].split("?")[0]
-    with Memory.open(root, index=url, embed__model="hashed", env={}) as memory:
+    with Memory.open(root, index=url, embed__model="hashed", env=PATIENT) as memory:
         memory.sync()
     for sql in (
         "ALTER TABLE notewell.edges DISABLE ROW LEVEL SECURITY",
@@ -162,12 +163,12 @@ def test_a_server_tells_of_what_another_machine_changed(index: str, root: Path) 
         if event == "synced" and facts["changed"] and not facts["added"]:
             changed.set()
 
-    options: dict[str, Any] = {"index": index, "index__workspace": str(root), "embed__model": "none", "env": {}}
+    options: dict[str, Any] = {"index": index, "index__workspace": str(root), "embed__model": "none", "env": PATIENT}
     with Memory.open(root, **options) as memory, Memory.open(root, **options) as elsewhere:
         memory.sync()
         with Upkeep(memory, tell):
             elsewhere.store.documents.drop(["MEMORY.md"])
-            assert changed.wait(10.0)
+            assert changed.wait(60.0)
 
 
 def test_the_page_about_it_is_run(
@@ -190,10 +191,11 @@ def test_the_page_about_it_is_run(
         assert command.words[0] == "notewell"
         for name, value in command.given.items():
             monkeypatch.setenv(name, value.replace(ADDRESS, url))
-        told(capsys, *(word.replace(ADDRESS, url) for word in command.words[1:]))
+        words = [word.replace(ADDRESS, url).replace(OF_ADMIN, postgres.url("notewell")) for word in command.words[1:]]
+        told(capsys, *words)
         for name in command.given:
             monkeypatch.delenv(name)
-    with Memory.open(notes, index=url, embed__model="hashed", env={}) as memory:
+    with Memory.open(notes, index=url, embed__model="hashed", env=PATIENT) as memory:
         status = memory.status()
         assert status.fresh
         assert status.pending == 0

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from notewell.surfaces.engine.place import Place
 from notewell.surfaces.engine.thin import place_of
 
 PATIENCE_S = 60.0
-NOTEWELL = [sys.executable, "-m", "notewell"]
+NOTEWELL = [sys.executable, "-P", "-m", "notewell"]  # as the program, which looks for no module where it works
 
 
 def until(met: Callable[[], Any], what: str) -> Any:
@@ -62,7 +62,8 @@ class Desk:
         return self.run(*words, sent=sent, NOTEWELL_ENGINE_ENABLED="0")
 
     def spawn(self, *words: str, **more: Any) -> subprocess.Popen[bytes]:
-        made: subprocess.Popen[bytes] = subprocess.Popen([*NOTEWELL, *words], cwd=self.root, env=self.env, **more)
+        given = {"cwd": self.root, "env": self.env, **more}
+        made: subprocess.Popen[bytes] = subprocess.Popen([*NOTEWELL, *words], **given)
         self.processes.append(made)
         return made
 
@@ -80,7 +81,7 @@ class Desk:
 
     def status(self) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = json.loads(ask(self.place, "status", silence_s=5.0).out)
+            found: dict[str, Any] = json.loads(ask(self.place, "status", silence_s=60.0).out)
         except NoAnswerError:
             return {}
         return found
@@ -93,16 +94,19 @@ class Desk:
             return False
         return "engine" in words and any(word.startswith(os.fspath(self.root.parent)) for word in words)
 
-    def close(self) -> None:
-        """Ends everything, whatever state it is in."""
-        pids = {made.pid for made in self.processes if made.poll() is None}
-        pids |= {int(entry.parent.name) for entry in Path("/proc").glob("[0-9]*/cmdline") if self._is_engine(entry)}
-        for place in living(self.env):
-            with contextlib.suppress(NoAnswerError):
-                pids.add(json.loads(ask(place, "status", silence_s=5.0).out)["pid"])
+    @staticmethod
+    def _kill(pids: Iterable[int]) -> None:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Ends everything, whatever state it is in."""
+        self._kill({made.pid for made in self.processes if made.poll() is None})
+        self._kill(int(entry.parent.name) for entry in Path("/proc").glob("[0-9]*/cmdline") if self._is_engine(entry))
+        for place in living(self.env):  # now that none is left which was stopped in a test and would not answer
+            with contextlib.suppress(NoAnswerError):
+                self._kill([json.loads(ask(place, "status", silence_s=60.0).out)["pid"]])
         for made in self.processes:
             made.wait(timeout=30)
             for stream in (made.stdin, made.stdout, made.stderr):

@@ -22,7 +22,8 @@ from notewell import __version__
 from notewell.surfaces.engine import attach as attach_module
 from notewell.surfaces.engine import place as place_module
 from notewell.surfaces.engine.attach import NoAnswerError, ask
-from notewell.surfaces.engine.place import Peer, Place, runtime_folder
+from notewell.surfaces.engine.launch import refused
+from notewell.surfaces.engine.place import Peer, Place, runtime
 
 HELLO = json.dumps({"notewell": __version__, "ready": True}).encode() + b"\n"
 Play = Callable[[socket.socket], None]
@@ -49,7 +50,7 @@ def played(place: Place, play: Play) -> Iterator[None]:
                 one.sendall(place_module.proof(secret, f"engine {nonce}") + b"\n")
                 assert lines.readline().strip() == place_module.proof(secret, f"caller {nonce}")
             play(one)
-            done.wait(30)
+            done.wait()
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
@@ -57,7 +58,7 @@ def played(place: Place, play: Play) -> Iterator[None]:
         yield
     finally:
         done.set()
-        thread.join(30)
+        thread.join(60)
 
 
 def _say(said: bytes, one: socket.socket) -> None:
@@ -65,10 +66,8 @@ def _say(said: bytes, one: socket.socket) -> None:
 
 
 def asked(place: Place) -> NoAnswerError:
-    begun = time.monotonic()
     with pytest.raises(NoAnswerError) as raised:
         ask(place, "search")
-    assert time.monotonic() - begun < 5  # 0.2 s on a machine that is not busy
     return raised.value
 
 
@@ -78,7 +77,7 @@ def test_it_takes_the_answer_in_parts_and_past_signs_of_life(place: Place) -> No
             one.sendall(part)
 
     with played(place, play):
-        assert ask(place, "search", silence_s=5.0) == (b"hello", b"err")
+        assert ask(place, "search", silence_s=60.0) == (b"hello", b"err")
 
 
 def test_nobody_there(place: Place) -> None:
@@ -150,14 +149,14 @@ def test_a_process_that_runs_is_busy_and_one_that_was_stopped_is_not() -> None:
                 assert not place_module.is_busy(made)
         finally:
             other.kill()
-            other.wait(30)
+            other.wait(60)
 
 
 def connected(place: Place) -> socket.socket:
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while True:
         try:
-            return place.connect(within_s=5.0)
+            return place.connect(within_s=60.0)
         except ConnectionRefusedError:  # bound, and about to listen
             assert time.monotonic() < until
 
@@ -200,7 +199,7 @@ def test_a_stranger_on_the_port_learns_nothing() -> None:
         thread = threading.Thread(target=stranger, daemon=True)
         thread.start()
         assert not asked(place).start
-        thread.join(30)
+        thread.join(60)
         assert len(heard[0].strip()) == 64
         assert heard[1] == b""
 
@@ -218,28 +217,74 @@ def test_the_system_says_who_is_at_the_other_end(place: Place) -> None:
     if not place.local:
         pytest.skip("a port has no owner")
     with played(place, lambda one: one.sendall(HELLO)):
-        made = place.connect(within_s=5.0)
+        made = place.connect(within_s=60.0)
         assert place_module.peer(made) == (os.getpid(), os.geteuid())
         made.close()
 
 
-def test_the_folder_is_the_users_alone_or_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with tempfile.TemporaryDirectory(prefix="nw", dir="/tmp") as base:
-        env = {"XDG_RUNTIME_DIR": base}
-        folder = Path(base) / "notewell"
-        assert runtime_folder(env) == str(folder)
-        folder.chmod(0o755)
-        assert runtime_folder(env) == str(folder)
-        assert folder.stat().st_mode & 0o777 == 0o700
-        folder.rmdir()
-        folder.symlink_to(tmp_path)
-        assert runtime_folder(env) is None
-        folder.unlink()
-        folder.mkdir()
-        real = os.geteuid()
-        monkeypatch.setattr(os, "geteuid", lambda: real + 1)
-        assert runtime_folder(env) != str(folder)
+@pytest.fixture
+def base(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A short path with what stands for /tmp, a home, and a folder of the session."""
+    with tempfile.TemporaryDirectory(prefix="nw", dir="/tmp") as folder:
+        for name in ("tmp", "home", "session"):
+            (Path(folder) / name).mkdir()
+        monkeypatch.setattr(place_module, "_TEMPORARY", str(Path(folder, "tmp")))
+        yield Path(folder)
+
+
+def test_the_folder_is_the_users_alone_or_there_is_none(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = {"XDG_RUNTIME_DIR": str(base / "session")}
+    folder = base / "session/notewell"
+    second = str(base / f"tmp/notewell-{os.geteuid()}")
+    assert runtime(env) == (str(folder), [])
+    folder.chmod(0o755)
+    assert runtime(env).folder == str(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.rmdir()
+    folder.symlink_to(tmp_path)
+    assert runtime(env) == (second, [f"{folder} is not a folder"])
+    folder.unlink()
+    folder.mkdir()
+    real = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: real + 1)
+    assert runtime({**env, "HOME": str(base / "home")}).folder is None, "none of these is this user's"
+
+
+def test_a_path_that_is_too_long_for_a_socket_is_not_taken(base: Path, tmp_path: Path) -> None:
     long = tmp_path / ("x" * 100)
     long.mkdir()
-    monkeypatch.undo()
-    assert runtime_folder({"XDG_RUNTIME_DIR": str(long)}) == f"/tmp/notewell-{os.geteuid()}"  # noqa: S108
+    env = {"XDG_RUNTIME_DIR": str(long), "HOME": str(long)}
+    assert runtime(env) == (str(base / f"tmp/notewell-{os.geteuid()}"), [])
+
+
+def squat(where: Path, kind: str) -> None:
+    """Another user who was there first."""
+    if kind == "folder":
+        where.mkdir()
+        try:
+            os.chown(where, 54321, -1)
+        except PermissionError:
+            pytest.skip("only root can make a folder of another user")
+    elif kind == "link":
+        where.symlink_to("/")
+    else:
+        where.write_text("")
+
+
+@pytest.mark.parametrize("kind", ["folder", "link", "file"])
+def test_whoever_was_first_in_tmp_keeps_no_engine_away_and_is_named(base: Path, kind: str) -> None:
+    first = base / f"tmp/notewell-{os.geteuid()}"
+    squat(first, kind)
+    own = base / "home/.cache/notewell/run"
+    found = runtime({"HOME": str(base / "home")})
+    assert found.folder == str(own)
+    assert own.stat().st_mode & 0o777 == 0o700
+    reason = "belongs to another user (54321)" if kind == "folder" else "is not a folder"
+    assert found.refused == [f"{first} {reason}"]
+    (notice,) = refused({"HOME": str(base / "home")})
+    assert notice.message.endswith(f"so engines listen in {own}")
+    (notice,) = refused({})
+    assert "there is no engine" in notice.message
+    assert "XDG_RUNTIME_DIR" in notice.hint

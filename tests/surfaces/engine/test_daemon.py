@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from notewell.store.lock import locked
 from notewell.surfaces.engine.attach import NoAnswerError, ask
 from notewell.surfaces.engine.place import Place, secret_of
 from tests.surfaces.engine.conftest import NOTEWELL, Desk, until
@@ -139,7 +140,7 @@ def test_of_two_that_start_at_once_one_serves_and_the_other_leaves(desk: Desk) -
 
 def test_it_ends_when_nobody_uses_it(desk: Desk) -> None:
     desk.env["NOTEWELL_ENGINE_IDLE_S"] = "1"
-    engine = desk.start()
+    engine = desk.spawn("engine", "run", "-w", str(desk.root))
     assert engine.wait(timeout=60) == 0
     assert not os.path.exists(desk.place.address)
 
@@ -163,7 +164,7 @@ def test_another_version_ends_it_and_gets_a_new_one(desk: Desk) -> None:
 
 def test_a_window_of_an_old_version_does_not_end_a_new_engine(desk: Desk) -> None:
     engine = desk.start()
-    made = desk.place.connect(within_s=5.0)
+    made = desk.place.connect(within_s=60.0)
     made.sendall(b'{"notewell": "0.0.9", "call": "mcp", "resumes": true}\n')
     assert b'"notewell"' in made.recv(1000)
     made.close()
@@ -237,20 +238,20 @@ def test_over_a_port_it_answers_only_who_knows_the_secret(desk: Desk) -> None:
 
     def ready() -> bool:
         try:
-            return bool(json.loads(ask(place, "status", silence_s=5.0).out)["ready"])
+            return bool(json.loads(ask(place, "status", silence_s=60.0).out)["ready"])
         except NoAnswerError:
             return False
 
     until(ready, "an engine is ready")
     assert os.stat(place.address).st_mode & 0o777 == 0o600
     given = {"terminals": [False] * 3, "encodings": [["utf-8", "strict"]] * 2}
-    assert b"8081" in ask(place, "search", line=["search", "staging port"], **given).out  # type: ignore[arg-type]
+    assert b"8081" in ask(place, "search", silence_s=60.0, line=["search", "staging port"], **given).out
     port, _ = secret_of(place.address)
     with socket.create_connection(("127.0.0.1", port), 30.0) as stranger:
         stranger.sendall(b"0" * 64 + b"\n" + b"1" * 64 + b'\n{"notewell": "0.1.0", "call": "status"}\n')
         lines = stranger.makefile("rb").read().splitlines()
     assert len(lines) == 1, "its own proof, and no word more"
-    ask(place, "stop", silence_s=5.0)
+    ask(place, "stop", silence_s=60.0)
     assert engine.wait(timeout=60) == 0
     assert not os.path.exists(place.address)
 
@@ -300,3 +301,85 @@ def test_there_are_not_too_many(desk: Desk, tmp_path: Path) -> None:
         one.close()
     desk.run("search", "otter", "-w", str(wide))
     until(lambda: len(json.loads(desk.run("engine", "status", "--json").stdout)["engines"]) == 2, "another one runs")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [["engine", "stop"], ["remember", "A walrus."], ["index", "--force"], ["config"], ["mcp"], ["get", "x"]],
+)
+def test_it_answers_searches_and_no_other_command(desk: Desk, line: list[str]) -> None:
+    desk.start()
+    before = sorted(desk.root.rglob("*.md"))
+    given: dict[str, Any] = {"terminals": [False] * 3, "encodings": [["utf-8", "strict"]] * 2}
+    with pytest.raises(NoAnswerError):
+        ask(desk.place, "search", line=line, silence_s=5.0, **given)
+    for call in ("remember", "config", "", "__init__"):
+        with pytest.raises(NoAnswerError):
+            ask(desk.place, call, line=line, silence_s=5.0, **given)
+    assert desk.status()["answered"] == 0
+    assert sorted(desk.root.rglob("*.md")) == before
+
+
+def test_a_project_with_modules_of_its_own_gets_its_engine(desk: Desk) -> None:
+    for name in ("click", "token", "queue", "json"):
+        (desk.root / f"{name}.py").write_text("OURS = 1\n")
+    (desk.root / "numpy").mkdir()
+    (desk.root / "numpy/__init__.py").write_text("OURS = 1\n")
+    desk.run("search", "staging port")
+    desk.wait_ready()
+    assert "8081" in desk.run("search", "staging port").stdout.decode()
+    assert desk.status()["answered"] == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_it_keeps_no_folder_of_its_callers_in_use(desk: Desk, tmp_path: Path) -> None:
+    stick = tmp_path / "stick"
+    stick.mkdir()
+    words = [sys.executable, "-P", "-m", "notewell", "search", "staging port", "-w", os.path.relpath(desk.root, stick)]
+    subprocess.run(words, cwd=stick, env=desk.env, capture_output=True, check=True, timeout=60)
+    process = Path("/proc", str(desk.wait_ready()["pid"]))
+    used = [os.readlink(process / "cwd"), *(os.readlink(one) for one in (process / "fd").iterdir() if one.is_symlink())]
+    assert used[0] == "/"
+    assert not [one for one in used if one.startswith(str(stick))]
+
+
+def test_one_that_ends_leaves_no_file(desk: Desk) -> None:
+    desk.run("search", "staging port")
+    pid = desk.wait_ready()["pid"]
+    desk.run("engine", "stop")
+    until(lambda: not Path(f"/proc/{pid}").exists(), "it has ended")
+    assert os.listdir(desk.place.folder) == []
+
+
+def test_what_killed_ones_have_left_is_removed_and_nothing_else(desk: Desk) -> None:
+    engine = desk.start()
+    engine.kill()
+    engine.wait(timeout=30)
+    folder = Path(desk.place.folder)
+    old, young, held = (Place(str(folder), letter * 24) for letter in "abc")
+    for file in (old.begun, old.host, young.begun, young.lock, held.host):
+        Path(file).write_text("")
+    os.utime(old.begun, (1, 1))
+    (folder / "something else").write_text("")
+    with locked(Path(held.lock), wait_s=0.0):  # one that is being started
+        desk.run("engine", "status")
+        assert sorted(os.listdir(folder)) == sorted(
+            ["something else", *map(os.path.basename, (young.begun, young.lock, held.lock, held.host))]
+        )
+    os.utime(young.begun, (1, 1))
+    desk.start()  # an engine does the same as soon as it has time
+    ours = {os.path.basename(file) for file in (desk.place.address, desk.place.lock)}
+    until(lambda: set(os.listdir(folder)) == {"something else", *ours}, "all else is gone")
+
+
+def test_a_hook_is_about_the_workspace_that_its_caller_found(desk: Desk, tmp_path: Path) -> None:
+    """By a variable that the engine does not share, and from a folder that it does not work in."""
+    desk.env["NOTEWELL_HOOK_DEADLINE_S"] = "60"
+    desk.start()
+    sent = PROMPT % (b"%s", os.fsencode(tmp_path))
+    alone = desk.run("hook", "prompt", sent=sent % b"one", NOTEWELL_WORKSPACE=".", NOTEWELL_ENGINE_ENABLED="0").stdout
+    beside = desk.run("hook", "prompt", sent=sent % b"two", NOTEWELL_WORKSPACE=".").stdout
+    named = desk.run("hook", "prompt", "-w", ".", sent=sent % b"three").stdout
+    assert b"8081" in alone
+    assert alone == beside == named
+    assert desk.status()["answered"] == 2

@@ -6,12 +6,12 @@ import os
 import re
 import signal
 import subprocess
-import urllib.request
 
 import pytest
 
 from notewell.surfaces.engine.launch import end_process
 from tests.surfaces.engine.conftest import Desk, until
+from tests.surfaces.server.served import Served
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="sockets with a path")
 _TIMES = re.compile(rb'"took_ms": [0-9.e-]+')
@@ -23,12 +23,10 @@ class Server:
     def __init__(self, desk: Desk) -> None:
         self.process = desk.spawn("serve", "--port", "0", stderr=subprocess.PIPE)
         assert self.process.stderr is not None
-        self.address = self.process.stderr.readline().decode().split()[-1]
+        self.served = Served.told(self.process.stderr.readline().decode())
 
     def answers(self) -> bool:
-        address = f"{self.address}api/search?query=staging+port"
-        with urllib.request.urlopen(address, timeout=60) as answer:  # noqa: S310 - what it has printed
-            return b"8081" in answer.read()
+        return b"8081" in self.served.get("/api/search?query=staging+port").body
 
 
 def test_a_search_beside_a_server_is_answered_by_it(desk: Desk) -> None:
@@ -69,7 +67,7 @@ def test_stop_ends_the_engine_and_not_the_server(desk: Desk) -> None:
 def test_another_version_ends_the_engine_and_not_the_server(desk: Desk) -> None:
     server = Server(desk)
     desk.wait_ready()
-    with desk.place.connect(within_s=5.0) as made:
+    with desk.place.connect(within_s=60.0) as made:
         made.sendall(b'{"notewell": "99.0", "call": "search"}\n')
         assert b'"notewell"' in made.recv(1000)
     until(lambda: not os.path.exists(desk.place.address), "the engine has ended")

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import threading
+from functools import partial
 from typing import Any
 
 import pytest
@@ -22,8 +23,8 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="sockets with a path")
 class Client:
     """A plain client of the protocol, line by line."""
 
-    def __init__(self, desk: Desk, *words: str) -> None:
-        self.process = desk.spawn("mcp", *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, desk: Desk, *words: str, **more: Any) -> None:
+        self.process = desk.spawn("mcp", *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **more)
         self._number = 0
 
     def send(self, **message: Any) -> None:
@@ -134,6 +135,33 @@ def test_an_engine_that_is_killed_is_not_noticed(desk: Desk) -> None:
     client.close()
 
 
+def _is_forgotten(process: int) -> bool:
+    return not os.path.exists(f"/proc/{process}")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at /proc")
+def test_engines_that_have_ended_leave_nothing_of_them_with_their_client(desk: Desk) -> None:
+    client = Client(desk).greet()
+    for _ in range(2):
+        assert "8081" in client.search()
+        pid = desk.wait_ready()["pid"]
+        os.kill(pid, signal.SIGKILL)
+        until(partial(_is_forgotten, pid), "the system has forgotten it")
+        os.utime(desk.place.begun, (0, 0))  # as if it had run for longer than a start takes
+        client.greet()
+    client.close()
+
+
+def test_a_server_of_its_own_sees_paths_from_where_its_client_works(desk: Desk) -> None:
+    desk.alone("search", "anything")
+    engine = desk.start()
+    client = Client(desk, "-w", "..", cwd=desk.root / "memory").greet()
+    engine.send_signal(signal.SIGSTOP)
+    found = client.ask("tools/call", name="memory_get", arguments={"reference": "./deploy.md"})["result"]
+    assert "Fridays" in found["content"][0]["text"]
+    client.close()
+
+
 def test_an_engine_that_hangs_in_the_middle_is_replaced_by_a_server_of_its_own(desk: Desk) -> None:
     desk.alone("search", "anything")
     engine = desk.start()
@@ -173,7 +201,7 @@ def test_after_a_while_an_engine_answers_again(monkeypatch: pytest.MonkeyPatch) 
     made[2].say(b'{"id": 2, "result": 2}\n')
     until(lambda: len(said) == 2, "both answers")
     os.close(theirs)
-    thread.join(30)
+    thread.join(60)
     assert said == [b'{"id": 1, "result": 1}\n', b'{"id": 2, "result": 2}\n']
     assert not thread.is_alive()
 
@@ -189,16 +217,7 @@ def test_it_offers_what_its_options_say(desk: Desk) -> None:
 
 def test_paths_start_where_the_client_works(desk: Desk) -> None:
     desk.start()
-    client = desk.spawn("mcp", "-w", str(desk.root), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    client.kill()
-    inner = Client.__new__(Client)
-    inner._number = 0
-    words = [*client.args]  # type: ignore[misc]
-    inner.process = subprocess.Popen(
-        words, cwd=desk.root / "memory", env=desk.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    desk.processes.append(inner.process)
-    inner.greet()
+    inner = Client(desk, "-w", str(desk.root), cwd=desk.root / "memory").greet()
     found = inner.ask("tools/call", name="memory_get", arguments={"reference": "./deploy.md"})["result"]
     assert "Fridays" in found["content"][0]["text"]
     inner.close()

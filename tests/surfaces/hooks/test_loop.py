@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,9 @@ from notewell.surfaces.hooks import loop
 from notewell.surfaces.hooks.hosts import HOSTS, Event
 from notewell.surfaces.hooks.journal import Journal
 from notewell.surfaces.hooks.loop import keep, respond
-from tests.conftest import Write
+from tests.conftest import PATIENT, Write
 
-ENV = {"NOTEWELL_EMBED_MODEL": "hashed", "NOTEWELL_HOOK_CONFIDENCE": "0.2"}
+ENV = {**PATIENT, "NOTEWELL_EMBED_MODEL": "hashed", "NOTEWELL_HOOK_CONFIDENCE": "0.2"}
 ASKED = "which port does staging answer on?"
 
 
@@ -28,7 +27,7 @@ ASKED = "which port does staging answer on?"
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
     """What would run in the background."""
     found: list[Sequence[str]] = []
-    monkeypatch.setattr(loop, "detached", found.append)
+    monkeypatch.setattr(loop, "detached", lambda words, env: found.append(words))
     return found
 
 
@@ -128,7 +127,7 @@ def test_the_ends_are_kept_in_the_background(
     for _ in range(2):
         assert call(event, notes, env) == {}
     wait = [] if event == "stop" else ["--wait"]
-    command = [sys.executable, "-m", "notewell", "hook", "keep", *wait, "--workspace", str(notes)]
+    command = ["-m", "notewell", "hook", "keep", *wait, "--workspace", str(notes)]
     assert started == [command] * (1 if event == "stop" else 2)
 
 
@@ -138,7 +137,7 @@ def test_a_new_note_is_found_at_once_and_embedded_later(
     write("memory/2026-09-04.md", "# Zebra\n\nThe zebra service answers on port 1234.\n")
     assert "1234" in call("prompt", notes, env, prompt="port of the zebra service")["context"]
     assert len(started) == 1
-    keep(notes, env, wait_s=0.0, embed_s=10.0)
+    keep(notes, env, wait_s=0.0, embed_s=60.0)
     with Memory.open(notes, env=env) as memory:
         assert memory.status().pending == 0
 
@@ -154,7 +153,7 @@ def test_keeping_reads_transcripts_where_they_are_a_source(
     (folder / "one.jsonl").write_text(json.dumps(said) + "\n", encoding="utf-8")
     for sources, found in (("memory", 0), ("memory,sessions", 1)):
         own = {**env, "NOTEWELL_SOURCES": sources}
-        keep(notes, own, wait_s=0.0, embed_s=10.0)
+        keep(notes, own, wait_s=0.0, embed_s=60.0)
         with Memory.open(notes, env=own) as memory:
             assert sum(h.chunk.source == "sessions" for h in memory.search("quokka budget", sync=False).hits) == found
 
@@ -162,9 +161,9 @@ def test_keeping_reads_transcripts_where_they_are_a_source(
 def test_keeping_leaves_it_to_whoever_is_at_it(notes: Path, env: dict[str, str]) -> None:
     with Memory.open(notes, env=env) as memory, memory.store.exclusive(5.0) as mine:
         assert mine
-        keep(notes, env, wait_s=0.0, embed_s=10.0)
+        keep(notes, env, wait_s=0.0, embed_s=60.0)
         with pytest.raises(StoreError, match="another process"):
-            keep(notes, env, wait_s=0.01, embed_s=10.0)
+            keep(notes, env, wait_s=0.01, embed_s=60.0)
 
 
 def test_a_damaged_index_is_made_again(notes: Path, env: dict[str, str], started: list[Sequence[str]]) -> None:

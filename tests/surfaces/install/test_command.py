@@ -19,7 +19,7 @@ from notewell.surfaces.hooks.hosts import EVENTS
 from notewell.surfaces.install import json5
 from notewell.surfaces.install.changes import BACKUP
 from notewell.surfaces.install.command import install
-from notewell.surfaces.install.entries import AGENTS, NAME, Agent
+from notewell.surfaces.install.entries import AGENTS, NAME, Agent, program
 from notewell.surfaces.install.events import HOOKS
 
 Capture = pytest.CaptureFixture[str]
@@ -380,3 +380,22 @@ def test_a_missing_mcp_package_is_named(monkeypatch: pytest.MonkeyPatch, capsys:
     assert 'note: the MCP server needs a package that is not installed: pip install "notewell[mcp]"' in (
         capsys.readouterr().err
     )
+
+
+def test_no_program_of_the_current_folder_is_written_into_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python, clone, own = tmp_path / "python", tmp_path / "clone", tmp_path / "own"
+    for folder in (clone, clone / "bin", own):
+        folder.mkdir()
+        (folder / "notewell").write_text("")
+        (folder / "notewell").chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.chdir(clone)
+    for path in ("", ".", f"{os.pathsep}bin", "./bin"):
+        assert program({"PATH": path}) == [str(python), "-P", "-m", "notewell"]
+        assert program({"PATH": f"{path}{os.pathsep}{own}"}) == [str(own / "notewell")]
+    (own / "notewell").chmod(0o644)
+    assert program({"PATH": str(own)}) == [str(python), "-P", "-m", "notewell"]
+    python.with_name("notewell").symlink_to("/bin/true")
+    assert program({"PATH": str(own)}) == [str(tmp_path / "notewell")]

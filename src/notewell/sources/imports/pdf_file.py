@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import subprocess
+import os
 import sys
 from importlib.util import find_spec
 from typing import Any
 
 from notewell.errors import NoteError
+from notewell.launcher import Piped
 from notewell.sources.imports.items import Item, dict_of, line_of, list_of, moment, paged
 
 INSTALL = 'pip install "notewell[documents]"'
@@ -31,11 +32,8 @@ def read_pdf(data: bytes, _name: str) -> Item | None:
     if not can_read_pdf():
         raise NoteError("reading PDF needs the library pypdf, which is not installed", hint=INSTALL)
     try:
-        done = subprocess.run(  # noqa: S603 - this very module, by this very Python
-            [sys.executable, "-P", "-m", __name__], input=data, capture_output=True, timeout=_LONGEST_S, check=False
-        )
-        told = dict_of(json.loads(done.stdout)) if done.returncode == 0 else {}
-    except subprocess.TimeoutExpired:
+        told = dict_of(json.loads(Piped(["-m", __name__], os.environ).answer(data, within_s=_LONGEST_S)))
+    except TimeoutError:
         raise ValueError(f"reading it takes over {_LONGEST_S:.0f} seconds") from None
     except ValueError:
         told = {}

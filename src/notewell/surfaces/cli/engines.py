@@ -11,6 +11,7 @@ import click
 
 from notewell.errors import StoreError, WorkspaceError
 from notewell.surfaces.cli.options import (
+    Workspace,
     answer,
     index_option,
     json_option,
@@ -21,9 +22,10 @@ from notewell.surfaces.cli.options import (
 )
 from notewell.surfaces.cli.render import one_line
 from notewell.surfaces.engine.attach import NoAnswerError, ask
-from notewell.surfaces.engine.launch import end_process, living
+from notewell.surfaces.engine.launch import end_process, living, refused
 from notewell.surfaces.engine.place import Place
 from notewell.surfaces.engine.thin import options_of, place_of
+from notewell.surfaces.shapes import plain
 
 _ACTS = ("status", "stop", "run")
 _PATIENCE_S = 2.0
@@ -50,26 +52,43 @@ def engine(
     notewell engine status
     notewell engine stop --all
     """
-    here = workspace_of(workspace, given, index_path, model)
-    root = os.path.realpath(here.root)
-    if not os.path.isdir(root):
-        raise WorkspaceError(f"{root} is not a folder", hint="name the folder of your notes with -w")
-    here.settings()  # says what is wrong with them
-    if act == "run":
-        place = place_of(root, options_of(given, index_path, model), os.environ)
-        if place is None or place.folder != (folder or place.folder):  # as after a logout: nobody would find it
-            raise StoreError("there is no folder that belongs to you alone", hint="set XDG_RUNTIME_DIR to one")
-        from notewell.surfaces.engine.daemon import serve  # noqa: PLC0415
-
-        if not serve(here, place, os.environ):
-            click.echo("another engine serves this workspace", err=True)
-        return
+    root = ""
+    if workspace or not (act == "status" or everywhere) or _is_somewhere():
+        here = workspace_of(workspace, given, index_path, model)
+        root = os.path.realpath(here.root)
+        if not os.path.isdir(root):
+            raise WorkspaceError(f"{root} is not a folder", hint="name the folder of your notes with -w")
+        here.settings()  # says what is wrong with them
+        if act == "run":
+            _run(here, place_of(root, options_of(given, index_path, model), os.environ), folder)
+            return
     found = [(place, _status(place)) for place in living(os.environ)]
     if act == "stop":
         found = [(place, one) for place, one in found if everywhere or one.get("workspace", root) == root]
         found = [(place, one) for place, one in found if _stop(place)]
     told = [one for _, one in found]
-    answer(as_json, lambda: {"stopped" if act == "stop" else "engines": told}, lambda: _show(act, told))
+    notices = refused(os.environ)
+    wire = {"stopped" if act == "stop" else "engines": told, "notices": plain(notices)}
+    answer(as_json, lambda: wire, lambda: _show(act, told), notices)
+
+
+def _is_somewhere() -> bool:
+    """Whether the current folder is there; where it was deleted, engines can be listed and stopped all the same."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _run(here: Workspace, place: Place | None, folder: str | None) -> None:
+    """The life of an engine."""
+    if place is None or place.folder != (folder or place.folder):  # as after a logout: nobody would find it
+        raise StoreError("there is no folder that belongs to you alone", hint="set XDG_RUNTIME_DIR to one")
+    from notewell.surfaces.engine.daemon import serve  # noqa: PLC0415
+
+    if not serve(here, place, os.environ):
+        click.echo("another engine serves this workspace", err=True)
 
 
 def _status(place: Place) -> dict[str, Any]:

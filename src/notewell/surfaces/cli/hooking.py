@@ -13,17 +13,33 @@ from pathlib import Path
 
 import click
 
-from notewell.surfaces.hooks.deadline import end_after, within
+from notewell.surfaces.hooks.deadline import Sent, end_after, user_deadline, within
 from notewell.surfaces.hooks.hosts import EVENTS, HOSTS
 
-_MOST_BYTES = 10_000_000
 _KEEP_S, _KEEP_WAIT_S, _KEEP_EMBED_S = 300.0, 30.0, 120.0
 _NICE = 10
-_ACTS = ("log", "useless", "keep")
+_OF_PEOPLE = ("log", "useless")
 
 
-@click.command(epilog=f"Hosts: {', '.join(HOSTS)}")
-@click.argument("event", type=click.Choice([*EVENTS, *_ACTS]), metavar="EVENT|log|useless")
+class _Hook(click.Command):
+    """A command that tells a person what is wrong with a line, and no host: an exit code of 2 would stop its agent."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Reads the line; one that a newer plugin may have written does nothing."""
+        is_for_people = args[:1] and args[0] in _OF_PEOPLE
+        on_terminal = sys.stdin is not None and sys.stdin.isatty()
+        a_person_asks = is_for_people or on_terminal or args == ["--json"]  # hosts name an event
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if a_person_asks:
+                raise
+            _record(error, os.environ)
+            ctx.exit(0)
+
+
+@click.command(cls=_Hook, epilog=f"Hosts: {', '.join(HOSTS)}")
+@click.argument("event", type=click.Choice([*EVENTS, *_OF_PEOPLE, "keep"]), metavar="EVENT|log|useless")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--host", type=click.Choice(list(HOSTS)), default="claude-code", help="Whose JSON is read and written.")
 @click.option("-w", "--workspace", type=click.Path(), help="Folder with notes (default: the one the host works in).")
@@ -54,38 +70,29 @@ def hook(
 def _answer(event: str, host: str, workspace: str, budget: float | None) -> None:
     """Works in a process that is killed at the deadline; prints nothing if it fails or is late."""
     env = dict(os.environ)
-    read, start = click.get_current_context().obj or (None, False)
+    found, start = click.get_current_context().obj or (None, False)
+    read: Sent = found or Sent()
+    deadline_s = user_deadline(env)
+    sent = read.within(deadline_s)
 
     def work() -> bytes:
         try:
             from notewell.surfaces.hooks.loop import respond  # noqa: PLC0415 - inside, so that the deadline holds for it
 
-            sent = sys.stdin.buffer.read(_MOST_BYTES) if read is None else read
             known = next(one for one in EVENTS if one == event)
-            found = respond(known, HOSTS[host], sent, env, workspace=workspace, sync_s=budget, start=start)
-            return json.dumps(found).encode() + b"\n" if found else b""
+            told = respond(known, HOSTS[host], sent or b"", env, workspace=workspace, sync_s=budget, start=start)
+            return json.dumps(told).encode() + b"\n" if told else b""
         except Exception as error:  # noqa: BLE001 - a hook never fails its host
             _record(error, env)
             return b""
 
-    deadline_s = _deadline(env)
-    done = within(deadline_s, work)
+    done = None if sent is None else within(deadline_s - read.spent_s(), work)
     if done is None:
         _record(TimeoutError(f"hook {event} of {host} was not done after {deadline_s:g} s, or died"), env)
     elif done:
         sys.stdout.flush()
         sys.stdout.buffer.write(done)
         sys.stdout.buffer.flush()
-
-
-def _deadline(env: Mapping[str, str]) -> float:
-    """The user's deadline; no workspace decides how long its host waits."""
-    from notewell.settings import HookSettings, load  # noqa: PLC0415
-
-    try:
-        return load(Path(os.devnull), env=env).hook.deadline_s
-    except Exception:  # noqa: BLE001 - settings that cannot be read are reported by every other command
-        return HookSettings().deadline_s
 
 
 def _record(error: BaseException, env: Mapping[str, str]) -> None:
@@ -139,8 +146,8 @@ def thread_failed(failure: threading.ExceptHookArgs) -> None:
         _record(failure.exc_value, os.environ)
 
 
-def run(arguments: Sequence[str], sent: bytes | None = None, *, start: bool = False) -> int:
-    """Runs `notewell hook …` without loading the other commands; `sent` is what was read from stdin already.
+def run(arguments: Sequence[str], sent: Sent | None = None, *, start: bool = False) -> int:
+    """Runs `notewell hook …` without loading the other commands; `sent` is what is being read from stdin already.
 
     `start` says whether an engine may be started for the next one.
     """
@@ -152,6 +159,8 @@ def run(arguments: Sequence[str], sent: bytes | None = None, *, start: bool = Fa
     try:
         with hook.make_context("notewell hook", list(arguments[1:]), obj=(sent, start)) as context:
             hook.invoke(context)
+    except click.exceptions.Exit:
+        pass
     except BrokenPipeError:
         from notewell.surfaces.cli.ending import reader_left  # noqa: PLC0415
 

@@ -12,6 +12,10 @@ import threading
 
 from notewell import __version__
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from notewell.surfaces.hooks.deadline import Sent
+
 
 def model_line() -> str:
     """Which default model is installed, where it came from, and its hash."""
@@ -58,7 +62,7 @@ def main() -> None:
     os._exit(code)
 
 
-def _here(sent: bytes | None, *, start: bool) -> int:
+def _here(sent: Sent | None, *, start: bool) -> int:
     """Runs the command in this process."""
     if sys.argv[1:2] == ["hook"]:  # somebody waits for it with every prompt, so it loads what it needs itself
         from notewell.surfaces.cli import hooking  # noqa: PLC0415

@@ -15,8 +15,10 @@ import click
 
 from notewell.errors import WorkspaceError
 from notewell.opener import HINT, inside
+from notewell.settings import load
 from notewell.settings_file import write_setting
 from notewell.sources.files import FileSource
+from notewell.sources.trust import Trust
 
 _STEPS = "demo.toml"
 _SETTINGS = """# Settings of this workspace. `notewell config` lists all settings and where each value comes from.
@@ -32,6 +34,7 @@ def start(folder: Path) -> list[str]:
     """Makes what a workspace needs and returns what it made."""
     if folder.exists() and not folder.is_dir():
         raise WorkspaceError(f"{folder} is not a folder", hint="name a folder")
+    Trust(folder, load(Path(os.devnull), env=os.environ).trusted_folders).refuse_writing(os.path.realpath(folder))
     notes = FileSource(folder)
     keeps = folder.exists() and notes.mode != "never" and notes.any()
     folder.mkdir(parents=True, exist_ok=True)

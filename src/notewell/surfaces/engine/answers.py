@@ -16,6 +16,7 @@ from notewell.memory import Memory
 from notewell.model_names import is_remote
 from notewell.notes.notebook import Notebook
 from notewell.surfaces.engine.attach import Answer
+from notewell.surfaces.engine.thin import read
 from notewell.surfaces.hooks.hosts import EVENTS, HOSTS
 
 _TERMINALS = 3
@@ -70,6 +71,9 @@ def search(memory: Memory, given: Mapping[str, Any]) -> Answer:
     from notewell.surfaces.cli.asking import has_question  # noqa: PLC0415
     from notewell.surfaces.cli.commands import cli  # noqa: PLC0415
 
+    line = read(given["line"])
+    if line is None or line.command != "search":
+        raise DeclinedError("an engine answers searches, and no other command line")
     terminals, encodings = given["terminals"], given["encodings"]
     if None in encodings or len(terminals) != _TERMINALS:
         raise DeclinedError("a stream is closed")
@@ -97,10 +101,9 @@ def hook(memory: Memory, given: Mapping[str, Any], env: Mapping[str, str]) -> An
     if event is None or host is None or any(map(is_remote, (embed.model, *embed.chain))):
         raise DeclinedError("a hook waits less long for a model elsewhere than a search")
     budget = float(given["budget"]) if given.get("budget") else None
+    root = str(memory.root)  # the caller has found it, perhaps from its own folder and by its own variable
     try:
-        found = respond(
-            event, host, given["sent"].encode("utf-8"), env, workspace=given["workspace"], sync_s=budget, warm=memory
-        )
+        found = respond(event, host, given["sent"].encode("utf-8"), env, workspace=root, sync_s=budget, warm=memory)
     except Exception as error:
         raise DeclinedError(f"it failed: {type(error).__name__}") from error
     return Answer(json.dumps(found).encode() + b"\n" if found else b"", b"")

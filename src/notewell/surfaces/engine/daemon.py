@@ -26,7 +26,7 @@ from notewell.settings import WORKSPACE_FILE, Settings, load, user_file
 from notewell.store.lock import locked
 from notewell.surfaces import failures
 from notewell.surfaces.engine.attach import MOST_BYTES, VERSION, Answer
-from notewell.surfaces.engine.launch import end_hung, mark
+from notewell.surfaces.engine.launch import end_hung, living, mark
 from notewell.surfaces.engine.pipe import Pending
 from notewell.surfaces.engine.place import Place, proof, refuse_stranger, secret_of
 
@@ -141,9 +141,7 @@ class Engine:
     def leave(self) -> None:
         """Lets nobody find it any more."""
         if self._is_ours():
-            for file in (self._place.address, self._place.begun):
-                with contextlib.suppress(OSError):
-                    os.unlink(file)
+            self._place.clear()
 
     def _open(self, loop: asyncio.AbstractEventLoop) -> None:
         """Opens the memory and begins to watch; what only some callers need is loaded after that."""
@@ -161,6 +159,7 @@ class Engine:
         from notewell.surfaces.hooks import brief, recall  # noqa: F401, PLC0415
 
         memory.search("ready")  # loads what the first search would wait for
+        living(self._env)  # removes what others have left that were killed
 
     def _warm(self) -> Memory:
         if self._memory is None:
@@ -253,7 +252,8 @@ class Engine:
             "search": lambda: answers.search(memory, given),
             "hook": lambda: answers.hook(memory, given, self._env),
         }
-        limit_s = self._settings.hook.deadline_s if call == "hook" else _ANSWER_S
+        hook_s = self._settings.hook.deadline_s
+        limit_s = hook_s - float(given.get("spent_s", 0.0)) if call == "hook" else _ANSWER_S
         self._calls += 1
         self._used("host" if call == "hook" else call, leaving=given.get("event") == "session-end")
         try:
@@ -264,7 +264,7 @@ class Engine:
             _say(writer, {"declined": str(error)})
         except TimeoutError as error:
             if call == "hook":  # as late as in a separate process, and as silent
-                failures.record(TimeoutError(f"hook {given.get('event')} was not done after {limit_s:g} s"), self._env)
+                failures.record(TimeoutError(f"hook {given.get('event')} was not done after {hook_s:g} s"), self._env)
                 _answer(writer, Answer(b"", b""))
             else:
                 _say(writer, {"declined": f"it takes too long: {error}"})

@@ -5,16 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from notewell.launcher import NOTEWELL, detached
+from notewell.model_names import depends_on_folder
 from notewell.opener import beside
 from notewell.surfaces.engine.attach import SILENCE_S, NoAnswerError, attach
-from notewell.surfaces.engine.place import Place, peer, runtime_folder
+from notewell.surfaces.engine.place import Place, peer, runtime
 from notewell.surfaces.engine.thin import place_of
-from notewell.surfaces.hooks.deadline import detached
+
+if TYPE_CHECKING:
+    from notewell.types import Notice
 
 MOST = 4  # engines of one user; whoever comes later does without
 SOON_S = 3.0
@@ -29,7 +33,7 @@ def launch(root: str, options: Sequence[str], env: Mapping[str, str], *, indexed
     from notewell.settings import load  # noqa: PLC0415
 
     settings = load(Path(root), env=env, flags=flags_of(options))
-    if not settings.engine.enabled or any(map(_is_relative, (settings.embed.model, *settings.embed.chain))):
+    if not settings.engine.enabled or any(map(depends_on_folder, (settings.embed.model, *settings.embed.chain))):
         return None
     if indexed and not settings.index.url:
         from notewell.store.locate import index_path  # noqa: PLC0415 - loaded by now: somebody has searched
@@ -41,16 +45,20 @@ def launch(root: str, options: Sequence[str], env: Mapping[str, str], *, indexed
         return None
     if _is_begun(place):
         return 0
-    command = ["engine", "run", "--workspace", root, *options, "--folder", place.folder]
-    return detached([sys.executable, "-m", "notewell", *command])
+    return detached([*NOTEWELL, "engine", "run", "--workspace", root, *options, "--folder", place.folder], env)
 
 
 def _is_begun(place: Place) -> bool:
     """Whether an engine was started here a moment ago; if not, one is now."""
-    with contextlib.suppress(FileNotFoundError):
-        if 0 <= time.time() - os.stat(place.begun).st_mtime < SOON_S:
-            return True
+    if _was_begun(place):
+        return True
     beside(place.begun).replace(place.begun, b"", mode=0o600, writer=str(os.getpid()), settled=False)
+    return False
+
+
+def _was_begun(place: Place) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return 0 <= time.time() - os.stat(place.begun).st_mtime < SOON_S
     return False
 
 
@@ -68,22 +76,23 @@ def flags_of(options: Sequence[str]) -> dict[str, str]:
     return flags
 
 
-def _is_relative(model: str) -> bool:
-    """Whether a model is a path that depends on the current folder, which an engine does not share with its callers."""
-    return model.startswith(".") or (model.lower().endswith(".gguf") and not os.path.isabs(os.path.expanduser(model)))
-
-
 def places(env: Mapping[str, str]) -> list[Place]:
     """The places where an engine of this user listens, or did until it was killed."""
-    folder = runtime_folder(env)
-    end = Place("", "").address
+    return [place for place in _remembered(env) if os.path.exists(place.address)]
+
+
+def _remembered(env: Mapping[str, str]) -> list[Place]:
+    """The places of which there is any file."""
+    folder = runtime(env).folder
     names = os.listdir(folder) if folder else []
-    return [Place(folder or "", name.removesuffix(end)) for name in sorted(names) if name.endswith(end)]
+    ends = [os.path.basename(file).removeprefix("x") for file in Place("", "x").files]
+    found = {name.removesuffix(end) for name in names for end in ends if name.endswith(end)}
+    return [Place(folder or "", name) for name in sorted(found)]
 
 
 def living(env: Mapping[str, str]) -> list[Place]:
-    """The places where an engine listens now; what a killed one has left is removed."""
-    return [place for place in places(env) if not _is_dead(place)]
+    """The places where an engine listens now; what ended or killed ones have left is removed."""
+    return [place for place in _remembered(env) if not _is_dead(place) and os.path.exists(place.address)]
 
 
 def _is_dead(place: Place) -> bool:
@@ -93,12 +102,26 @@ def _is_dead(place: Place) -> bool:
         from notewell.store.lock import locked  # noqa: PLC0415
 
         with locked(Path(place.lock), wait_s=0.0) as mine:  # one that is being started holds it
-            if mine:
+            if mine and not _was_begun(place):
+                place.clear()
+            elif mine:
                 Path(place.address).unlink(missing_ok=True)
             return mine
     except OSError:
         return False
     return False
+
+
+def refused(env: Mapping[str, str]) -> list[Notice]:
+    """What keeps engines from the folder where they would listen, such as somebody who made it first."""
+    from notewell.types import Notice  # noqa: PLC0415 - not for a command that an engine answers
+
+    found = runtime(env)
+    if not found.refused:
+        return []
+    hint = "remove it, or set XDG_RUNTIME_DIR to a folder that belongs to you alone"
+    so = f"engines listen in {found.folder}" if found.folder else "there is no engine, and every command starts cold"
+    return [Notice("engine_folder", f"{' and '.join(found.refused)}, so {so}", hint)]
 
 
 def end_hung(place: Place) -> bool:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from notewell.launcher import NOTEWELL, Piped, has_ended
 from notewell.surfaces.engine.attach import SILENCE_S, STARVED_S, Attached, NoAnswerError, accepted, attach
 from notewell.surfaces.engine.place import is_busy
 from notewell.surfaces.engine.thin import Asked
@@ -25,6 +26,7 @@ _START_S, _OTHER_S, _POLL_S = 20.0, 6.0, 0.02  # for an engine that we start, fo
 _GREETING_S = 2.0  # a server of our own would take longer, and many times the memory
 _SOON_S = 60.0  # an engine that hung, or was lost twice within this time, is not asked again for so long
 _READ_BYTES = 1 << 16
+_LAST_S = 5.0  # for our own server, after its client has left
 _STDIN, _STDOUT = 0, 1
 
 
@@ -129,17 +131,11 @@ class _Own:
 
     silence_s: float | None = None
 
-    def __init__(self) -> None:
-        import subprocess  # noqa: PLC0415
-
+    def __init__(self, asked: Asked) -> None:
         env = {**os.environ, "NOTEWELL_ENGINE_ENABLED": "0"}
-        command = [sys.executable, "-m", "notewell", *sys.argv[1:]]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)  # noqa: S603
-        stdin, stdout = self._process.stdin, self._process.stdout
-        if stdin is None or stdout is None:
-            raise OSError("a server was started without pipes")
-        self._stdin, self._stdout = stdin, stdout
-        self.inlet: int | socket.socket = selectable(stdout.fileno())
+        here = ["--workspace", asked.root, "--cwd", asked.given["cwd"]]  # the last one of each is meant
+        self._process = Piped([*NOTEWELL, *sys.argv[1:], *here], env, quiet=False)
+        self.inlet: int | socket.socket = selectable(self._process.stdout.fileno())
 
     def is_busy(self) -> bool:
         return True
@@ -148,18 +144,15 @@ class _Own:
         return take(self.inlet)
 
     def send(self, line: bytes) -> None:
-        self._stdin.write(line)
-        self._stdin.flush()
+        self._process.stdin.write(line)
+        self._process.stdin.flush()
 
     def end(self) -> None:
         with contextlib.suppress(OSError):
-            self._stdin.close()
+            self._process.stdin.close()
 
     def close(self) -> None:
-        self.end()
-        with contextlib.suppress(Exception):
-            self._process.wait(timeout=5.0)
-        self._process.kill()
+        self._process.close(within_s=_LAST_S)
 
 
 def selectable(handle: int) -> int | socket.socket:
@@ -313,7 +306,7 @@ def pipe(asked: Asked) -> int | None:
     first: list[Server] = [made]
 
     def find(own: bool) -> Server:  # noqa: FBT001 - as `Pipe` asks
-        return first.pop() if first else (None if own else _engine(asked, resumes=True)) or _Own()
+        return first.pop() if first else (None if own else _engine(asked, resumes=True)) or _Own(asked)
 
     def write(line: bytes) -> None:
         while line:
@@ -353,13 +346,6 @@ def _engine(asked: Asked, *, resumes: bool) -> Server | None:
                 process = None
             if process is None:
                 return None
-        elif time.monotonic() > until - _START_S + _OTHER_S if process == 0 else _has_ended(process):
+        elif time.monotonic() > until - _START_S + _OTHER_S if process == 0 else has_ended(process):
             return None
         time.sleep(_POLL_S)
-
-
-def _has_ended(process: int) -> bool:
-    try:
-        return os.name != "nt" and os.waitpid(process, os.WNOHANG)[0] != 0
-    except ChildProcessError:
-        return True

@@ -11,21 +11,25 @@ import socket
 import stat
 import struct
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
+
+from notewell.launcher import FOLDERS, absolute
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _LONGEST = 100  # bytes of a socket's path; systems allow a few more
 _WAITING = 128
+_TEMPORARY = "/tmp"  # noqa: S108 - what is made there is checked
 _SECRET_BYTES = 32
-# What an answer can depend on besides settings: folders of agents and of the user, keys of providers, the local day.
+# What an answer can depend on besides settings: folders of agents and of the user, keys of providers, the local day,
+# and who the user is, by which their own notes are known.
 VARIABLES = frozenset((
-    "HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TZ", "SSL_CERT_FILE",
+    "HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TZ",
     "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME",
-    "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "OPENCLAW_STATE_DIR", "COPILOT_HOME", "QWEN_HOME",
-    "QWEN_RUNTIME_DIR", "GOOSE_PATH_ROOT", "HERMES_HOME", "CLINE_DATA_DIR",
+    *FOLDERS,
     "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "VOYAGE_API_KEY", "MISTRAL_API_KEY", "COHERE_API_KEY",
-    "CO_API_KEY", "JINA_API_KEY",
+    "CO_API_KEY", "JINA_API_KEY", "SUDO_UID", "GIT_CONFIG_GLOBAL", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_NAME",
+    "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_NAME",
 ))  # fmt: skip
 _OWN = "NOTEWELL_"
 _BESIDE = ("NOTEWELL_WORKSPACE", "NOTEWELL_TOKEN", "NOTEWELL_ENGINE_ENABLED")  # known by other means, or of no effect
@@ -65,6 +69,11 @@ class Place(NamedTuple):
         """The file that is there if the engine is a part of a server, which nobody kills for being silent."""
         return os.path.join(self.folder, f"{self.name}.host")
 
+    @property
+    def files(self) -> Sequence[str]:
+        """All of these, the lock last."""
+        return (self.address, self.begun, self.host, self.lock)
+
     def connect(self, *, within_s: float) -> socket.socket:
         """A connection to whoever listens; OSError if nobody does, or a stranger."""
         if not self.local:
@@ -94,43 +103,79 @@ class Place(NamedTuple):
         made.listen(_WAITING)
         return made
 
+    def clear(self) -> None:
+        """Removes its files; for whoever holds the lock."""
+        for file in self.files:
+            with contextlib.suppress(OSError):
+                os.unlink(file)
+
+
+class Runtime(NamedTuple):
+    """The folder of a user where engines listen, if there is one, and what is wrong with those that come first."""
+
+    folder: str | None
+    refused: Sequence[str]
+
 
 def name_of(root: str, options: Sequence[str], env: Mapping[str, str]) -> str:
     """The name of the engine for a workspace with these options, of this installation, in this environment."""
     import hashlib  # noqa: PLC0415
 
-    held = sorted(f"{k}={v}" for k, v in env.items() if k in VARIABLES or (k.startswith(_OWN) and k not in _BESIDE))
-    parts = "\0".join((PACKAGE, sys.prefix, root, *options, "", *held))
+    held = {k: v for k, v in env.items() if k in VARIABLES or (k.startswith(_OWN) and k not in _BESIDE)}
+    told = sorted(f"{k}={absolute(v) if v and k in FOLDERS else v}" for k, v in held.items())
+    parts = "\0".join((PACKAGE, sys.prefix, root, *options, "", *told))
     return hashlib.blake2b(parts.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
 
 
-def runtime_folder(env: Mapping[str, str]) -> str | None:
-    """The user's folder for engines, which nobody else can enter; None if there is no such folder."""
+def runtime(env: Mapping[str, str]) -> Runtime:
+    """The first folder for engines that nobody but this user can enter; it is made."""
+    refused: list[str] = []
+    for folder in _candidates(env):
+        reason = _unfit(folder)
+        if not reason:
+            return Runtime(folder, refused)
+        refused.append(f"{folder} {reason}")
+    return Runtime(None, refused)
+
+
+def _candidates(env: Mapping[str, str]) -> Iterator[str]:
+    """Where the folder may be; anybody can be first in /tmp, but nobody else in a folder of the user's."""
     if os.name == "nt":
         base = env.get("LOCALAPPDATA", "")
-        return _own(os.path.join(base, "notewell", "run")) if os.path.isabs(base) else None
+        yield from [os.path.join(base, "notewell", "run")] if os.path.isabs(base) else []
+        return
     base = env.get("XDG_RUNTIME_DIR", "") or (env.get("TMPDIR", "") if sys.platform == "darwin" else "")
-    with contextlib.suppress(OSError):
-        path = os.path.join(base, "notewell")
-        fits = len(os.fsencode(Place(path, "0" * 24).address)) <= _LONGEST
-        if os.path.isabs(base) and os.stat(base).st_uid == os.geteuid() and fits:
-            return _own(path)
-    return _own(f"/tmp/notewell-{os.geteuid()}")  # noqa: S108 - made and checked below
+    yield from _below(base, "notewell")
+    yield f"{_TEMPORARY}/notewell-{os.geteuid()}"
+    yield from _below(env.get("HOME", ""), ".cache", "notewell", "run")
 
 
-def _own(folder: str) -> str | None:
-    """A folder of mode 0700 that belongs to this user, made if it is missing."""
+def _below(base: str, *names: str) -> Iterator[str]:
+    """A folder below one of the user's, if that is one and the path of a socket there is not too long."""
+    folder = os.path.join(base, *names)
+    longest = os.fsencode(Place(folder, "0" * 24).address)
     with contextlib.suppress(OSError):
+        if os.path.isabs(base) and os.stat(base).st_uid == os.geteuid() and len(longest) <= _LONGEST:
+            yield folder
+
+
+def _unfit(folder: str) -> str:
+    """Why a folder cannot be one of mode 0700 that belongs to this user; nothing if it is, perhaps by now."""
+    try:
         with contextlib.suppress(FileExistsError):
             os.makedirs(folder, mode=0o700)
         if os.name == "nt":
-            return folder
+            return ""
         found = os.lstat(folder)
-        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
-            if found.st_mode & 0o077:
-                os.chmod(folder, 0o700)
-            return folder
-    return None
+        if found.st_uid != os.geteuid():
+            return f"belongs to another user ({found.st_uid})"
+        if not stat.S_ISDIR(found.st_mode):
+            return "is not a folder"
+        if found.st_mode & 0o077:
+            os.chmod(folder, 0o700)
+    except OSError as error:
+        return f"cannot be made: {error.strerror}"
+    return ""
 
 
 def peer(made: socket.socket) -> Peer | None:

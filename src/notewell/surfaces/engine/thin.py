@@ -8,18 +8,22 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from notewell.model_names import depends_on_folder
 from notewell.store.nearest import find_workspace, noted_workspace
-from notewell.surfaces.engine.place import Place, name_of, runtime_folder
+from notewell.surfaces.engine.place import Place, name_of, runtime
+
+if TYPE_CHECKING:
+    from notewell.surfaces.hooks.deadline import Sent
 
 # The commands and the options of a search; `tests/surfaces/engine/test_thin.py` compares them with the real ones.
 COMMANDS = frozenset((
     "search", "get", "why", "timeline", "trace", "remember", "forget", "link", "import", "index", "sources", "watch",
-    "status", "doctor", "migrate", "install", "hook", "mcp", "serve", "engine", "init", "config", "eval", "demo",
+    "status", "doctor", "migrate", "install", "hook", "mcp", "serve", "engine", "init", "config", "eval",
+    "demo",
 ))  # fmt: skip
 OPENING = {
     "-w": "workspace",
@@ -36,8 +40,7 @@ SEARCH_FLAGS = frozenset(["--json", "--all", "--include-superseded", "--no-sync"
 MCP_FLAGS = {"--read-only": "read_only", "--expert": "expert"}
 HOOK_OPTIONS = {"-w": "workspace", "--workspace": "workspace", "--host": "host", "--budget": "budget"}
 _NO = ("0", "false", "no", "off")
-_MOST_BYTES = 10_000_000
-_STDIN_S = 3.0
+_SOON_S = 0.2  # in which a host has written what it says
 
 
 class Asked(NamedTuple):
@@ -48,7 +51,7 @@ class Asked(NamedTuple):
     root: str
     options: tuple[str, ...] = ()
     given: Mapping[str, Any] = {}
-    sent: bytes | None = None  # what a hook has read from stdin already
+    sent: Sent | None = None  # what a hook reads from stdin
 
 
 class Line(NamedTuple):
@@ -101,7 +104,7 @@ def options_of(settings: Sequence[str], index: str | None, model: str | None) ->
 
 def place_of(root: str, options: Sequence[str], env: Mapping[str, str]) -> Place | None:
     """The place of the engine for a workspace that is opened with these options; None if there can be none."""
-    folder = runtime_folder(env) if os.path.isdir(root) else None
+    folder = runtime(env).folder if os.path.isdir(root) else None
     return Place(folder, name_of(root, options, env)) if folder else None
 
 
@@ -144,10 +147,11 @@ def _fits(command: str, words: Sequence[str], flags: set[str]) -> bool:
 def _is_plain(name: str, value: str) -> bool:
     """Whether an option means the same wherever the engine runs, and says nothing about engines."""
     if name == "setting":
-        return "=" in value and not value.strip().startswith("engine.")
+        key, mark, given = (part.strip() for part in value.partition("="))
+        return bool(mark) and not key.startswith("engine.") and not (key == "embed.model" and depends_on_folder(given))
     if name == "index":
         return "://" in value or os.path.isabs(value)
-    return bool(value)
+    return bool(value) and not (name == "model" and depends_on_folder(value))
 
 
 def _hook(arguments: Sequence[str], env: Mapping[str, str]) -> Asked | None:
@@ -165,9 +169,16 @@ def _hook(arguments: Sequence[str], env: Mapping[str, str]) -> Asked | None:
             given[HOOK_OPTIONS[name]] = value if mark else rest.pop(0)
     if len(words) != 1 or words[0] not in EVENTS or given["host"] not in HOSTS:
         return None
-    sent = _stdin()
-    if sent is None:
+    if sys.stdin is None or sys.stdin.isatty():
         return None
+    from notewell.surfaces.hooks.deadline import Sent, user_deadline  # noqa: PLC0415
+
+    read = Sent()
+    sent = read.within(_SOON_S)
+    if sent is None:  # the settings with the deadline take as long to load as a whole answer of an engine
+        sent = read.within(user_deadline(env))
+    if sent is None:
+        return Asked("", Place("", ""), "", sent=read)
     try:
         import json  # noqa: PLC0415
 
@@ -180,23 +191,9 @@ def _hook(arguments: Sequence[str], env: Mapping[str, str]) -> Asked | None:
     except (ValueError, AttributeError, OSError, RecursionError):
         place, root, text = None, None, ""
     if place is None or root is None:
-        return Asked("", Place("", ""), "", sent=sent)  # nobody to ask, but stdin is read
-    call = {"event": words[0], "sent": text, **given}
-    return Asked("hook", place, os.path.realpath(root), (), call, sent)
-
-
-def _stdin() -> bytes | None:
-    """All of stdin; None if its end does not come in time, which no hook waits for."""
-    if sys.stdin is None or sys.stdin.isatty():
-        return None
-    found: list[bytes] = []
-    # `main` leaves at once while a thread of this name runs.
-    reader = threading.Thread(
-        target=lambda: found.append(sys.stdin.buffer.read(_MOST_BYTES)), name="load stdin", daemon=True
-    )
-    reader.start()
-    reader.join(_STDIN_S)
-    return found[0] if found else None
+        return Asked("", Place("", ""), "", sent=read)  # nobody to ask, but stdin is read
+    call = {"event": words[0], "sent": text, "spent_s": read.spent_s(), **given}
+    return Asked("hook", place, os.path.realpath(root), (), call, read)
 
 
 def answer(one: Asked) -> tuple[int | None, bool]:

@@ -1,4 +1,4 @@
-"""Work that must end in time, whatever hangs in it, and work that goes on after the host went away."""
+"""Work that must end in time, whatever hangs in it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,47 @@ import math
 import os
 import select
 import signal
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 _READ_BYTES = 1 << 16
+_MOST_BYTES = 10_000_000
+
+
+class Sent:
+    """What a host writes to our stdin, read by a thread: its end may never come."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+        self._found: list[bytes] = []
+        # `main` leaves at once while a thread of this name runs.
+        self._reader = threading.Thread(target=self._read, name="load stdin", daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        self._found.append(sys.stdin.buffer.read(_MOST_BYTES) if sys.stdin is not None else b"")
+
+    def within(self, seconds: float) -> bytes | None:
+        """All of it, if it ends in this time, which began when it was first waited for; else None."""
+        self._reader.join(max(0.0, seconds - self.spent_s()))
+        return self._found[0] if self._found else None
+
+    def spent_s(self) -> float:
+        """How long ago that was."""
+        return time.monotonic() - self._begun
+
+
+def user_deadline(env: Mapping[str, str]) -> float:
+    """The user's deadline for a hook; no workspace decides how long its host waits."""
+    from notewell.settings import HookSettings, load  # noqa: PLC0415
+
+    try:
+        return load(Path(os.devnull), env=env).hook.deadline_s
+    except Exception:  # noqa: BLE001 - settings that cannot be read are reported by every other command
+        return HookSettings().deadline_s
 
 
 def within(seconds: float, work: Callable[[], bytes]) -> bytes | None:
@@ -77,16 +111,3 @@ def end_after(seconds: float) -> None:
     timer = threading.Timer(math.ceil(seconds), os._exit, (1,))
     timer.daemon = True
     timer.start()
-
-
-def detached(command: Sequence[str]) -> int:
-    """Starts a process that belongs to no session and no terminal, and is not waited for; returns its id."""
-    flags = 0
-    if sys.platform == "win32":
-        flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NO_WINDOW
-    nowhere = subprocess.DEVNULL
-    made = subprocess.Popen(  # noqa: S603 - the command is ours
-        list(command), stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True, creationflags=flags
-    )
-    made.returncode = 0  # nobody waits for it, and nobody is warned of that
-    return made.pid

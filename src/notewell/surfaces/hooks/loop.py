@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from notewell.launcher import NOTEWELL, absolute, detached
 from notewell.store.nearest import noted_workspace
-from notewell.surfaces.hooks.deadline import detached
 from notewell.surfaces.hooks.hosts import Event, Host, Reply
 
 if TYPE_CHECKING:
@@ -97,12 +96,14 @@ def _prompt(call: Call) -> Reply:
     if not settings.hook.tokens:
         return Reply()
     prompt, journal = str(call.given["prompt"]), _journal(call.env)
-    known = journal.seen(call.session) | journal.useless_for(prompt)
+    given, useless = journal.seen(call.session), journal.useless_for(prompt)
     with _opened(call, settings) as memory:
-        block, hits = recall(memory, prompt, settings.hook, known=known, sync=call.warm is None)
+        sync = call.warm is None
+        block, hits = recall(memory, prompt, settings.hook, given=given, useless=useless, sync=sync)
         behind = block.found is not None and (block.found.stale or _unembedded(block.found.notices))
+        sure = memory.index.walk.knows_whose
     prepare(call, every_s=_KEEP_EVERY_S, behind=behind)
-    if not block.passages:
+    if not block.passages or not sure:
         return Reply()
     journal.saw(call.session, (h.chunk.content_hash for h in hits))
     journal.add(
@@ -116,7 +117,7 @@ def _unembedded(notices: Sequence[Notice]) -> bool:
     return any(notice.code in ("vectors_pending", "sync_cut") for notice in notices)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _opened(call: Call, settings: Settings) -> Iterator[Memory]:
     """The memory of the workspace; one that is warm has read what is new within the time that a hook has for it."""
     if call.warm is not None:
@@ -141,6 +142,7 @@ def _bounded(call: Call) -> Settings:
 
 def _start(call: Call) -> Reply:
     from notewell.surfaces.hooks.brief import brief  # noqa: PLC0415
+    from notewell.text.words import counted  # noqa: PLC0415
 
     settings = _bounded(call)
     if not settings.hook.brief_tokens:
@@ -148,15 +150,19 @@ def _start(call: Call) -> Reply:
     with _opened(call, settings) as memory:
         memory.index.refresh(within_s=settings.search.scan_s)
         made = brief(memory, budget_tokens=settings.hook.brief_tokens, now=dt.datetime.now())  # noqa: DTZ005
-    if not made.text:
-        return Reply()
+        doubt = memory.index.trust.doubt
+    left_out = ""
+    if made.left_out and doubt is not None:
+        left_out = f"; {counted(made.left_out, 'note')} left out (if you trust who wrote there: {doubt.command})"
+    if not made.notes:
+        return Reply(made.text, f"notewell: nothing is quoted{left_out}" if made.text else "")
     from notewell.surfaces.hooks.journal import Passage  # noqa: PLC0415
 
     _journal(call.env).add(
         host=call.host.name, workspace=call.root, prompt="", tokens=made.tokens,
         passages=[Passage(citation) for citation in made.citations], now=dt.datetime.now(dt.UTC),
     )  # fmt: skip
-    return Reply(made.text, _receipt(len(made.notes), made.tokens, what="brief of "))
+    return Reply(made.text, _receipt(len(made.notes), made.tokens, what="brief of ") + left_out)
 
 
 def _receipt(notes: int, tokens: int, what: str = "") -> str:
@@ -178,7 +184,9 @@ def keep_later(call: Call, *, every_s: float) -> None:
     """Starts a separate process that reads and keeps what is new, unless one did so a moment ago, or an engine does."""
     if call.warm is None and _journal(call.env).due(call.root, every_s):
         wait = [] if every_s else ["--wait"]
-        detached([sys.executable, "-m", "notewell", "hook", "keep", *wait, "--workspace", str(call.root)])
+        root = absolute(str(call.root))
+        with contextlib.suppress(OSError):  # where no process can be started, the next search does it
+            detached([*NOTEWELL, "hook", "keep", *wait, "--workspace", root], call.env)
 
 
 def keep(root: Path, env: Mapping[str, str], *, wait_s: float, embed_s: float) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from notewell.launcher import NOTEWELL, command
 from notewell.settings import in_home
 from notewell.surfaces.install import guidance, natives
 from notewell.surfaces.install.changes import Edit, joined, whole
@@ -195,9 +196,13 @@ AGENTS: Mapping[str, Agent] = {
 
 
 def program(env: Mapping[str, str]) -> list[str]:
-    """How an agent starts notewell: by the full path of the command, because agents use other search paths."""
-    import shutil  # noqa: PLC0415
+    """How an agent starts notewell: by the full path of the command, because agents use other search paths.
 
-    places = (os.path.dirname(sys.executable), env.get("PATH"))
-    found = next(filter(None, (shutil.which("notewell", path=path) for path in places)), None)
-    return [found] if found else [sys.executable, "-m", "notewell"]
+    Nothing is looked for in the current folder, in which `shutil.which` begins on Windows.
+    """
+    name = "notewell.exe" if os.name == "nt" else "notewell"
+    for folder in (os.path.dirname(sys.executable), *env.get("PATH", "").split(os.pathsep)):
+        found = os.path.join(folder, name)
+        if os.path.isabs(folder) and os.path.isfile(found) and os.access(found, os.X_OK):
+            return [found]
+    return command(*NOTEWELL)
