@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from notewell.memory import Memory
 from notewell.surfaces.cli.commands import run
 from notewell.text.redact import Redactor
 from tests.conftest import CountingEmbedder, Write
+from tests.growth import no_hang
 
 TOKEN = "ghp_" + "aB3xY9" * 6
 NOTE = f"# Deploy\n\nThe token is {TOKEN} for now.\n\n<private>\nSalary 71234\n</private>\n\nThe rest is harmless.\n"
@@ -141,10 +141,8 @@ def test_patterns_of_a_workspace_file_run_in_linear_time(root: Path, write: Writ
     odd = "'(?=x)y', '(', 'a*', '(a{1,1000}){1,1000}'"
     write("notewell.toml", f"[redact]\npatterns = ['{CATASTROPHIC}', 'hush-\\d+', {odd}]")
     write("memory/a.md", "The word is hush-42, é.\n\n" + ("a" * 4000 + "!\n") * 100)
-    begun = time.perf_counter()
-    with Memory.open(root, embed__model="none") as memory:
+    with no_hang(), Memory.open(root, embed__model="none") as memory:
         found = memory.search("word")
-    assert time.perf_counter() - begun < 5.0
     assert "The word is [redacted:pattern], é." in found.hits[0].chunk.text
     (notice,) = [n for n in found.notices if n.code == "redaction_not_used"]
     assert "4 of redact.patterns" in notice.message

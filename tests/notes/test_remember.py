@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from notewell.errors import NotFoundError, UsageError
 from notewell.memory import Memory
+from notewell.notes.remember import Remembered
 from notewell.text.note_edit import tidy
 from notewell.text.words import query_terms
-from tests.conftest import Write
+from tests.conftest import PATIENT, Write
 
 NOW = dt.datetime(2026, 2, 10, 14, 5)  # noqa: DTZ001 - the day of this place
 
@@ -180,7 +181,68 @@ def test_a_heading_of_one_memory_does_not_take_in_the_next(memory: Memory) -> No
 
 def test_who_writes_beyond_what_is_indexed_is_told(root: Path, write: Write) -> None:
     write("memory/big.md", "# Big\n\n" + "A line of the log.\n" * 100)
-    with Memory.open(root, embed__model="none", env={}, max_file_bytes=1000) as memory:
+    with Memory.open(root, embed__model="none", env=PATIENT, max_file_bytes=1000) as memory:
         (notice,) = memory.remember("The kiln is hot.", file="memory/big.md").notices
         assert notice.code == "partly_read"
         assert not memory.remember("The kiln is cold.", file="memory/small.md").notices
+
+
+def codes(done: Remembered) -> list[str]:
+    return [notice.code for notice in done.notices]
+
+
+@pytest.mark.parametrize("file", ["", "MEMORY.md", "memory/topic.md"])
+def test_a_mark_without_an_end_hides_nothing_that_is_remembered_later(memory: Memory, root: Path, file: str) -> None:
+    memory.remember("Cranes nest in April.", file=file, now=NOW)
+    first = memory.remember("Mark secrets with the <private> tag", file=file, now=NOW)
+    assert codes(first) == ["secret", "private_closed"]
+    assert "back quotes" in first.notices[1].hint
+    assert "<private> tag</private>" in (root / first.path).read_text()
+    for n, text in enumerate(("The kingfisher meeting moved to Friday", "Two\n\n<private>pin\n\nof the ford")):
+        done = memory.remember(text, file=file, now=NOW + dt.timedelta(minutes=n))
+        assert done.id
+        assert "hidden" not in codes(done)
+    found = memory.search("kingfisher meeting")
+    assert "kingfisher" in found.hits[0].chunk.text
+    assert "private_unclosed" not in [n.code for n in found.notices]
+    last = memory.remember("The ferry leaves at nine.", file=file, now=NOW)
+    assert "ferry" in memory.search("when does the ferry leave").hits[0].chunk.text
+    assert codes(last) == []
+    assert not any("of the ford" in hit.chunk.text for hit in memory.search("ford", min_score=0).hits)
+
+
+def test_an_end_without_a_beginning_does_not_show_what_somebody_hid(memory: Memory, write: Write) -> None:
+    write(
+        "memory/keys.md",
+        "# Keys\n\n## Door\n\n<private> of the house\n\n### Front\n\nred\n\n### Back\n\nthe code 4711\n",
+    )
+    done = memory.remember("close it with </private> at the end", file="memory/keys.md", heading="Front")
+    assert "private_closed" in codes(done)
+    assert "&lt;/private>" in memory.get("memory/keys.md", raw=True).text
+    assert "4711" not in memory.get("memory/keys.md").text
+
+
+def test_who_writes_into_a_private_part_is_told(memory: Memory, write: Write) -> None:
+    write("MEMORY.md", "# Memory\n\n- tea\n- my salary <private> 71234\n")
+    done = memory.remember("The kingfisher meeting moved to Friday", file="MEMORY.md")
+    assert (done.written, done.id) == (True, "")
+    (notice,) = done.notices
+    assert notice.code == "hidden"
+    assert notice.message == (
+        "it is in MEMORY.md, but no search finds it: a private part begins on line 4 and has no end"
+    )
+    assert "</private>" in notice.hint
+    again = memory.remember("The kingfisher meeting moved to Friday", file="MEMORY.md")
+    assert (again.written, codes(again)) == (False, ["hidden"])
+    write("memory/b.md", "# B\n\n<private>\n\n## Bank\n\npin\n\n## Rest\n\n</private>\n\nopen\n")
+    inside = memory.remember("The heron stands.", file="memory/b.md", heading="Bank")
+    (notice,) = inside.notices
+    assert notice.message == "it is in memory/b.md, but no search finds it: a private part begins on line 3"
+    assert codes(memory.remember("The owl sleeps.", file="memory/b.md")) == []
+
+
+def test_nobody_is_told_of_a_private_part_where_nothing_is_hidden(root: Path, write: Write) -> None:
+    write("MEMORY.md", "# Memory\n\n- my salary <private> 71234\n")
+    with Memory.open(root, embed__model="none", env={}, redact__enabled=False) as memory:
+        done = memory.remember("The kingfisher meeting moved to Friday", file="MEMORY.md")
+        assert (bool(done.id), codes(done)) == (True, [])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from notewell.text.globs import MOST_CHARACTERS, MOST_STARS, pattern_of
+from tests.growth import no_hang
 
 LINES = [
     "foo", "/foo", "foo/", "/foo/", "*.md", "*.m?", "foo/*", "foo/**", "**/foo", "/**/foo", "foo/**/bar", "**", "**/",
@@ -114,10 +114,9 @@ def test_a_line_that_costs_too_much_has_a_reason(line: str) -> None:
 def test_no_pattern_takes_long(line: str) -> None:
     pattern = pattern_of(line)
     assert pattern is not None
-    begun = time.perf_counter()
-    for name in ("a" * 255, "a/" * 200 + "a", ("a" * 255 + "/") * 15 + "a"):
-        assert not pattern.covers(name.split("/")) or "b" not in line
-    assert time.perf_counter() - begun < 5.0
+    with no_hang():
+        for name in ("a" * 255, "a/" * 200 + "a", ("a" * 255 + "/") * 15 + "a"):
+            assert not pattern.covers(name.split("/")) or "b" not in line
 
 
 @given(st.text(max_size=40), st.text(min_size=1, max_size=20))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import time
 
 import pytest
 from hypothesis import given
@@ -13,6 +12,7 @@ from notewell.text import periods
 from notewell.text.periods import TimeAsked, time_asked
 from notewell.text.words import query_terms
 from notewell.types import Tense
+from tests.growth import no_hang
 
 TODAY = dt.datetime(2026, 11, 10, 9)  # noqa: DTZ001 - days of this place
 
@@ -175,9 +175,8 @@ def test_before_something_general_is_no_event() -> None:
 
 @pytest.mark.parametrize("text", ["in june ", "夏天在", "before the move ", "1 ", "été "])
 def test_a_text_that_names_thousands_of_days_is_read_in_bounded_time(text: str) -> None:
-    begun = time.process_time()
-    assert len(asked((text * 20_000)[:20_000]).dates) <= 200
-    assert time.process_time() - begun < 5
+    with no_hang():
+        assert len(asked((text * 20_000)[:20_000]).dates) <= 200
 
 
 @given(st.text(max_size=200), st.datetimes())

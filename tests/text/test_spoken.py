@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from notewell.text.spoken import of_agent, of_user
-from tests.growth import grows_as_its_length
+from tests.growth import Linear
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,6 @@ def test_the_words_of_the_assistant_stay(text: str, said: str) -> None:
 @pytest.mark.parametrize(("before", "after"), [("", ""), ("[x] Result:", ""), ("", "</read_file></x")])
 @pytest.mark.parametrize("read", [of_user, of_agent])
 def test_no_text_takes_longer_than_its_length_warrants(
-    piece: str, before: str, after: str, read: Callable[[str], str]
+    piece: str, before: str, after: str, read: Callable[[str], str], linear: Linear
 ) -> None:
-    assert grows_as_its_length(lambda text: read(f"{before}{text}{after}"), piece * 50_000)
+    linear(lambda text: read(f"{before}{text}{after}"), piece * 100_000)

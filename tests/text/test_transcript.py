@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from notewell.text.spoken import of_agent, of_user
 from notewell.text.transcript import LINE_CHARACTERS, TranscriptReader, readable, wrapped
 from notewell.types import Turn
-from tests.growth import grows_as_its_length
+from tests.growth import Linear
 
 RAN_OUT = "that ran out of context. The pool was raised to 20."
 SAMPLES = Path(__file__).parent / "transcripts"
@@ -246,10 +246,10 @@ def test_a_page_on_one_line_becomes_lines() -> None:
 
 
 @pytest.mark.parametrize("piece", ["<system-reminder>", "[Telegram ", "Sender (untrusted metadata):\n", "<a ", "[["])
-def test_a_hostile_turn_takes_a_time_that_grows_with_it_alone(piece: str) -> None:
+def test_a_hostile_turn_takes_a_time_that_grows_with_it_alone(piece: str, linear: Linear) -> None:
     text = piece * (1_000_000 // len(piece))
-    assert grows_as_its_length(of_user, text)
-    assert grows_as_its_length(of_agent, text)
+    linear(of_user, text)
+    linear(of_agent, text)
 
 
 def test_turns_are_readable() -> None:

@@ -16,6 +16,7 @@ from notewell.text.fence import shown
 from notewell.text.forgotten import normal_words, place_of_note, text_hash, units
 from notewell.text.note_edit import Insertion, insertion, keep_ends, nested, tidy, with_tags
 from notewell.text.note_files import is_entry_file, stem_of
+from notewell.text.private import CLOSING, balanced, blocks
 from notewell.text.words import clean, query_terms
 from notewell.types import Document, Filters, Notice
 
@@ -24,6 +25,11 @@ _ALIKE = 0.8
 _CLOSE = 0.9
 _LOOKED_AT = 50
 _TERMS = 12
+_BALANCED = Notice(
+    "private_closed",
+    f"the marks <private> and {CLOSING} in it were not in pairs: in the file they are, so that it hides nothing else",
+    "to only mention such a mark, put it in back quotes",
+)
 _TAGS = re.compile(r"(?:\s+#[\w/-]+)+\s*\Z")
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _NOT = frozenset(
@@ -93,7 +99,8 @@ def plan(context: RememberContext, new: NewMemory) -> Plan:
     """Decides where a memory goes; writes nothing, but with `force` lifts the tombstone of what was forgotten."""
     if len(new.text) > MAX_TEXT:
         raise UsageError(f"the text has over {MAX_TEXT:,} characters", hint="save it as a file")
-    bare = tidy(new.text)
+    given = tidy(new.text)
+    bare = balanced(given)
     if not bare.strip():
         raise UsageError("there is nothing to remember", hint="give some text, or '-' to read it from stdin")
     # Its headings go one level below the heading it is put under, so that they do not cover later entries.
@@ -101,6 +108,8 @@ def plan(context: RememberContext, new: NewMemory) -> Plan:
     entry = nested(tidy(with_tags(bare, new.tags)), under)
     path, location = context.notes.locate(_named(new.file or _file_of(new)))
     notices = (*_lift(context, new, context.walk.safe(entry), path), *_warned(context, entry))
+    if bare != given:
+        notices = (*notices, _BALANCED)
     there = None if new.force else _duplicate(context, bare)
     return Plan(path, location, _start(new, path), _composer(new, entry, path), bare, notices, there)
 
@@ -122,9 +131,11 @@ def remember(context: RememberContext, new: NewMemory) -> Remembered:
 
     written = context.notes.add(planned.location, unless_there, start=planned.start)
     if written is None:
-        first, last, text = twin[-1]
-        return replace(_placed(context, path, Written(first, last, text, created=False)), written=False)
-    return replace(_placed(context, path, written), notices=(*notices, *_beyond(context, path, written)))
+        there = Written(*twin[-1], created=False)
+        hidden = _hidden(context, path, there)
+        return replace(_placed(context, path, there), written=False, notices=hidden)
+    notices = (*notices, *_beyond(context, path, written), *_hidden(context, path, written))
+    return replace(_placed(context, path, written), notices=notices)
 
 
 def _placed(context: RememberContext, path: str, at: Written) -> Remembered:
@@ -202,7 +213,29 @@ def _beyond(context: RememberContext, path: str, at: Written) -> tuple[Notice, .
     if len("".join(keep_ends(at.text)[: at.end_line]).encode("utf-8", "replace")) <= most:
         return ()
     message = f"{path} is over {most:,} bytes and this is beyond them: it is written, but no search finds it"
-    return (Notice("partly_read", message, "name another file, split this one, or raise max_file_bytes"),)
+    return (
+        Notice(
+            "partly_read", message, "name another file, split this one, or raise max_file_bytes in your own settings"
+        ),
+    )
+
+
+def _hidden(context: RememberContext, path: str, at: Written) -> tuple[Notice, ...]:
+    return concealed(path, at.text, at.start_line) if context.walk.redactor else ()
+
+
+def concealed(path: str, text: str, line: int) -> tuple[Notice, ...]:
+    """Warns who writes on a line of a note that a private block above it hides."""
+    at = sum(map(len, keep_ends(text)[: line - 1]))
+    above = next((block for block in blocks(text) if block.start < at < block.end), None)
+    if above is None:
+        return ()
+    begun = len(keep_ends(text[: above.start] + "<"))
+    endless, hint = "", "name another file or heading"
+    if not above.closed:
+        endless, hint = " and has no end", f"write {CLOSING} there, where the private part ends"
+    message = f"it is in {path}, but no search finds it: a private part begins on line {begun}{endless}"
+    return (Notice("hidden", message, hint),)
 
 
 def same_unit(text: str, entry: str) -> tuple[int, int] | None:

@@ -20,7 +20,7 @@ from notewell.types import Candidate, Chunk, Found, Hit, Notice, Query, Relation
 
 HIT = Shape(
     "id path start_line end_line heading source date=day score confidence certainty vector_score text_score ranks"
-    " recency snippet citation why time origin superseded_by conflicts_with near_lines kept",
+    " recency snippet citation why time origin superseded_by conflicts_with near_lines kept hidden",
     Hit,
     Chunk,
     score=Share,
@@ -28,6 +28,7 @@ HIT = Shape(
     recency=Share,
     certainty=str | None,
     superseded_by=str | None,
+    hidden=int,
     html=str,
     pinned=bool,
     optional="html pinned",
@@ -58,7 +59,7 @@ FOUND = Shape(
     optional="trace context tokens passages left_out",
 )
 WHY = Shape("query=text profile mode id citation verdict rank story=lines notices", Query, Found, Chunk, Why)
-TEXT = Shape("path start_line end_line id text origin", Text, id=str | None)
+TEXT = Shape("path start_line end_line id text origin hidden", Text, id=str | None, hidden=int)
 REPORT = Shape("added changed dropped unchanged chunks embedded pending complete *", SyncReport)
 STATUS = Shape(
     "version workspace index fresh documents on_disk to_add to_change to_drop chunks bytes embedder embedded pending"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Iterator
 from itertools import count
 
+from notewell.text.host_marks import host_marks
 from notewell.text.words import lazy_compile
 
 MARK_LENGTH = 8
@@ -31,8 +33,9 @@ _MARKS = (
     "|function_calls?|function_results?|function_response|invoke|parameter|tool_(?:use|calls?|results?|response|outputs?)"
     "|available_tools|thinking|think|system[_-](?:reminder|warning|prompt|message)|arg_key|arg_value"
 )
+_OF_HOSTS, _HOST_WORDS = map("|".join, host_marks())
 # Words that a note may well have after a "<"; they are marks only where something like a tag follows.
-_WORDS = "s|system|user|assistant|human|tools?|functions?|instructions?|prompt"
+_WORDS = "s|pad|system|user|assistant|human|tools?|functions?|instructions?|prompt"
 _MISTRAL = "INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|CALL_ID|MODEL_SETTINGS|THINK|gMASK"
 # Our own marks in any look-alike form; then the marks of chat templates and tool calls: ChatML, Llama, Phi, Qwen,
 # DeepSeek, Harmony, Cohere and Gemma with pipes; tags; Llama 2 and Mistral in brackets; MiniMax; Claude's old turns.
@@ -40,13 +43,15 @@ _LOOKS_ALIKE = lazy_compile(
     rf"(?i)[{_OPENS}](?={_GAP}[/\u2044\u2215\uff0f]?{_GAP}{_GAP.join('memory')})"
     rf"|[{_OPENS}](?={_JOINERS}*[{_PIPES}](?:[^\s<>=|]|[\w \u2581-]{{1,60}}[{_PIPES}][>\uff1e]))"
     rf"|[{_OPENS}](?=/?[\w\u2581-]{{1,60}}[{_PIPES}][>\uff1e])"
-    rf"|[{_OPENS}](?={_GAP}/?{_GAP}(?:[\w.-]{{1,30}}:)?(?:{_MARKS})(?![\w-]))"
+    rf"|[{_OPENS}](?={_GAP}/?{_GAP}(?:[\w.-]{{1,30}}:)?(?:{_MARKS}|{_OF_HOSTS})(?![\w-]))"
+    rf"|[{_OPENS}](?={_GAP}/{_GAP}(?:{_HOST_WORDS})\s{{0,4}}>)|(?<!\w)[{_OPENS}](?={_GAP}(?:{_HOST_WORDS})(?:>|\s+[\w:.-]+\s*=\s*[\"']))"
     rf"|[{_OPENS}](?={_GAP}/?{_GAP}(?:[\w.-]{{1,30}}:)?(?:{_WORDS})(?:={_GAP}\w|\s*(?:/?[>\uff1e\n]|\Z|[\w:.-]+\s*=\s*[\"'])))"
     r"|<<(?=\s{0,4}/?SYS\s{0,4}>>)"
-    rf"|\[(?=/?(?:{_MISTRAL})\])"
-    r"|\](?=~!?b[\[\]])|\[(?=e~\[)"
-    r"|(?<=\n\n)(?:Human|Assistant)(?=:)|\A(?:Human|Assistant)(?=:)"
 )
+_IN_BRACKETS = lazy_compile(rf"(?i)\[(?=/?(?:{_MISTRAL})\]|e~\[)|\](?=~!?b[\[\]])")
+# Without any of these there is nothing to look for, which saves a text of another script the comparison of letters.
+_SUSPECT = lazy_compile(rf"[{_OPENS}˂ᐸ❮\[\]［］]|(?m:^)[ \t]{{0,8}}\S{{4,40}}[ \t]{{0,4}}[:：]")
+_TURN = lazy_compile(r"(?im)^[ \t]{0,8}(human|assistant|system|user)(?=[ \t]{0,4}:)")
 _ESCAPED = {"<<": "&lt;&lt;", "[": "&#91;", "]": "&#93;"}
 
 
@@ -56,13 +61,75 @@ def visible(text: str) -> str:
 
 
 def neutral(text: str) -> str:
-    """Visible text without anything that looks like a mark of ours, of a chat template or of a tool call."""
-    return _LOOKS_ALIKE.sub(_escape, visible(text))
+    """Visible text without anything that looks like a mark of ours, of an agent, of a chat template or of a tool."""
+    text = visible(text)
+    if text.isascii():
+        plain, places = text, None
+    elif _SUSPECT.search(text):
+        plain, places = _plain(text)
+    else:
+        return text
+    edits = [(*found.span(), _ESCAPED.get(found[0], "&lt;")) for found in _marks_in(plain)]
+    for turn in _TURN.finditer(plain):
+        above = plain[plain.rfind("\n", 0, max(0, turn.start() - 1)) + 1 : turn.start()]
+        if not above.strip():  # a turn begins after an empty line
+            edits += [(turn.start(1), turn.start(1), "("), (turn.end(1), turn.end(1), ")")]
+    out: list[str] = []
+    done = 0
+    for start, end, instead in sorted(edits):
+        first, last = (places[start], places[end]) if places else (start, end)
+        out += (text[done:first], instead)
+        done = last
+    return "".join((*out, text[done:])) if out else text
 
 
-def _escape(match: re.Match[str]) -> str:
-    found = match[0]
-    return f"({found})" if found.isalpha() else _ESCAPED.get(found, "&lt;")
+def _marks_in(plain: str) -> Iterator[re.Match[str]]:
+    """The marks in a text; most texts have no sign that could open one, and 4 ms are saved if none has."""
+    if any(sign in plain for sign in _OPENS):
+        yield from _LOOKS_ALIKE.finditer(plain)
+    if "[" in plain or "]" in plain:
+        yield from _IN_BRACKETS.finditer(plain)
+
+
+# Letters of other scripts that look like a Latin one, beside those that Unicode itself takes for the same.
+_LATIN = "аеорсхуѕіјԁԛԝһӏкмтвнгАВЕКМНОРСТХУЅІЈαοντρυικχεγηωΑΒΕΖΗΙΚΜΝΟΡΤΥΧıɡʏոսօᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡᴢ"
+_AS = "aeopcxysijdqwhlkmtbhrABEKMHOPCTXYSIJaovtpuikxeynwABEZHIKMNOPTYXigynuoabcdefghijklmnoprstuvwz"
+_SIGNS_LIKE = {**dict.fromkeys("‐‑‒–—―−⁃˗", "-"), **dict.fromkeys("⁄∕⧸", "/"), **dict.fromkeys("ǀ∣❘", "|"),
+               **dict.fromkeys("‹〈⟨〈˂ᐸ❮", "<"), **dict.fromkeys("›〉⟩〉˃ᐳ❯", ">")}  # fmt: skip
+_SAME = dict(zip(_LATIN, _AS, strict=True)) | _SIGNS_LIKE
+
+
+_MOST_LOOKS = 20_000
+
+
+class _Looks(dict[int, str | None]):
+    """The ASCII character that each one looks like; none for what is put on or between letters."""
+
+    def __missing__(self, code: int) -> str | None:
+        char = chr(code)
+        like: str | None = char
+        if char in _SAME:
+            like = _SAME[char]
+        elif unicodedata.category(char) in ("Mn", "Me", "Cf"):
+            like = None
+        elif not char.isascii():
+            bare = [c for c in unicodedata.normalize("NFKD", char) if not unicodedata.combining(c)]
+            if len(bare) == 1:
+                like = _SAME.get(bare[0], bare[0] if bare[0].isascii() else char)
+        if len(self) < _MOST_LOOKS:
+            self[code] = like
+        return like
+
+
+_LOOKS = _Looks()
+
+
+def _plain(text: str) -> tuple[str, list[int] | None]:
+    """The text as it looks, in ASCII as far as it can be, and where each of its characters is, if not at its place."""
+    plain = text.translate(_LOOKS)
+    if len(plain) == len(text):
+        return plain, None
+    return plain, [place for place, char in enumerate(text) if _LOOKS[ord(char)]] + [len(text)]
 
 
 def shown(text: str) -> str:

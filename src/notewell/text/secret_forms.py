@@ -76,12 +76,6 @@ def _cookies(value: str) -> bool:
     return any(len(v) >= 12 and has_digit(v) for v in re.split(r"[=;\s]+", value))
 
 
-def _spoken(value: str) -> bool:
-    """Whether a word after "the password is" is one: it has a digit and more than words and numbers in it."""
-    bare = value.rstrip(".,;:!?)*")
-    return len(bare) > 5 and random(bare) and not_stand_in(bare) and not bare.isdigit()
-
-
 # kind, beginnings, the characters that follow, least and most of them (where equal, no more may follow), a test
 TOKENS: tuple[tuple[str, str, str, int, int, Test | None], ...] = (
     # clouds and hosting
@@ -268,7 +262,6 @@ PLACES: tuple[tuple[str, str, str, str, Test | None], ...] = (
     ("password", " login ", "login", r"(?:(?<=docker )|(?<=podman )|(?<=az )|(?<=registry ))login [^\n|;]{0,160}?(?<= )(?:-p|--password)[ =][\"']?(?P<secret>[^\s\"'`$-][^\s\"'`]{3,}+)", not_stand_in),
     ("password", "pass", "--password", r"--password [\"']?(?P<secret>[^\s\"'`$-][^\s\"'`]{3,}+)", _argument),
     ("password", "", "pass:", r"(?:(?<=-passin )|(?<=-passout )|(?<=-pass ))pass:(?P<secret>[^\s\"'`$]{3,}+)", not_stand_in),
-    ("password", "pass", "passwor", r"passwor[dt]s?[\"'`*]{0,2} (?:is|was|ist|war|lautet|→|->|-|–)[: ]{1,3}[\"'`*]{0,2}(?P<secret>[^\s\"'`<>()*]{5,511}[^\s\"'`<>()*.,;:])", _spoken),
     ("password", "", "wifi:", r"wifi:(?:[^;\n]{0,80}+;){0,4}?p:(?P<secret>[^;\n]{4,64}+);", not_stand_in),
     ("seed-phrase", "", "phrase: phrase= mnemonic: mnemonic=", r"(?:phrase|mnemonic)[:=]\s{0,4}[\"'`*]{0,3}(?P<secret>(?:[a-z]{3,8} ){11,23}[a-z]{3,8})", lambda value: len(value.split()) in (12, 15, 18, 21, 24)),
     ("putty-key", "", "private-lines:", r"private-lines: \d{1,3}\s{1,2}(?P<secret>(?:[>\t ]{0,4}[A-Za-z0-9+/=]{4,76}+(?:\r?\n|\Z)){1,200}+)", None),

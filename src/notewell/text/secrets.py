@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 
+from notewell.text.private import UNCLOSED, blocks
 from notewell.text.secret_forms import PLACES, SHAPES, TOKENS, Test
+from notewell.text.secret_prose import told
 from notewell.text.secret_words import signs, values
 
 _BREAKS = re.compile(r"\r\n|\r|\n")
@@ -24,8 +26,6 @@ _KEY_LINES = re.compile(
 )
 _KEY_MOST = 60_000
 _ROUNDS_MOST = 5
-_PRIVATE_OPEN = re.compile(r"<private>", re.IGNORECASE)
-_PRIVATE_CLOSE = re.compile(r"</private>", re.IGNORECASE)
 
 Span = tuple[int, int, str]
 
@@ -112,14 +112,20 @@ def _without(text: str, counts: Counter[str]) -> str:
 def _once(text: str, counts: Counter[str]) -> str:
     lowered = _lowered(text)
     if "private" in lowered:
-        text = _marked(text, ((*span, "private") for span in _private_spans(text)), counts)
+        private = blocks(text)
+        text = _marked(text, ((b.start, b.end, "private" if b.closed else UNCLOSED) for b in private), counts)
         text = _marked(text, ((*span, "private-key") for span in _key_spans(text)), counts)
     for rule in _token_rules(text):
         text = _apply(rule, text, counts)
     if counts:
         lowered = _lowered(text)
     at_signs = signs(lowered)
-    spans = [*_places(text, lowered), *_signed(text, lowered, at_signs), *values(text, lowered, at_signs)]
+    spans = [
+        *_places(text, lowered),
+        *_signed(text, lowered, at_signs),
+        *values(text, lowered, at_signs),
+        *told(text, lowered),
+    ]
     return _marked(text, _joined(spans), counts)
 
 
@@ -222,17 +228,6 @@ def _marked(text: str, spans: Iterable[Span], counts: Counter[str]) -> str:
         out += (text[done:start], mark(kind, text[start:end], counts))
         done = end
     return "".join((*out, text[done:])) if out else text
-
-
-def _private_spans(text: str) -> Iterator[tuple[int, int]]:
-    """The `<private>` blocks, to the end of the text if unclosed; a tag in back quotes is just mentioned."""
-    at = 0
-    while match := _PRIVATE_OPEN.search(text, at):
-        at = match.end()
-        if not text[match.start() - 1 : match.start()] == "`" == text[at : at + 1]:
-            close = _PRIVATE_CLOSE.search(text, at)
-            at = close.end() if close else len(text)
-            yield match.start(), at
 
 
 def _key_spans(text: str) -> Iterator[tuple[int, int]]:

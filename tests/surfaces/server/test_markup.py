@@ -231,3 +231,7 @@ def test_a_very_long_note_is_shown_to_its_end() -> None:
     made = note_html("word " * 79_000 + "\n\n" + "tail\n" * 2_000 + "the *end*")
     assert made.html.rstrip().endswith("the *end*</code></pre>")
     assert 'class="rest" data-line="' in made.html
+
+
+def test_a_link_to_a_name_that_no_url_can_hold_is_written_with_what_it_can() -> None:
+    assert address("notes/\ud800.md") == "#/note/notes/%3F.md"

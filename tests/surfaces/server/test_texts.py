@@ -38,14 +38,14 @@ def answers(name: str, heading: str, text: str, origin: str) -> dict[str, dict[s
     place = {"citation": f"{name}#L1", "id": "abcd1234", "origin": origin}
     hit = {
         **place, "confidence": 0.5, "certainty": "likely", "date": None, "heading": [heading, name], "snippet": text,
-        "superseded_by": None, "conflicts_with": [],
+        "superseded_by": None, "conflicts_with": [], "hidden": 0,
     }  # fmt: skip
     others = {"elsewhere": [f"{name}#L1"] * 2, "everywhere": origin == "owner"}
     gone = {"proof": {"still_found": [name], "lingering": [text]}, "files_left_alone": [name], "receipt": "r", **others}
     entry = {**place, "when": "2026-02-10T08:00", "first_line": text, "here": True}
     return {
         "search": {"results": [hit], "notices": note},
-        "get": {"path": name, "start_line": 1, "end_line": 3, "text": text, "origin": origin},
+        "get": {"path": name, "start_line": 1, "end_line": 3, "text": text, "origin": origin, "hidden": 0},
         "remember": {"written": True, "notices": note, **place},
         "forget": {"dry_run": True, "passages": [{**place, "text": text}], **others},
         "forgotten": {"dry_run": False, "passages": [place], "files": [{"path": name, "deleted": True}], **gone},

@@ -17,7 +17,7 @@ from notewell.settings import Settings
 from notewell.store.values import Figures
 from notewell.text.fence import shown
 from notewell.text.words import UNSEEN, counted, index_terms, lazy_compile, query_terms, visible
-from notewell.types import Estimate, Found, Notice, SyncReport
+from notewell.types import Estimate, Found, Notice, Skipped, SyncReport
 
 _WORD = lazy_compile(rf"[^\W_]+(?:(?:[_.\-/:@']|[\u200c{UNSEEN}]+)[^\W_]+)*")
 _FEW = 3
@@ -78,11 +78,21 @@ def answer(found: Found) -> None:
         marks += [f"and {len(hit.conflicts_with) - _FEW} more"] if len(hit.conflicts_with) > _FEW else []
         marks += [f"superseded by {hit.superseded_by}"] if hit.superseded_by else []
         marks += ["kept; its program has deleted it"] if hit.kept else []
+        if hit.hidden:
+            marks.append(hidden(hit.hidden, f"{chunk.path}:{chunk.start_line}-{chunk.end_line}"))
         if marks:
             click.secho(f"      ! {', '.join(marks)}", fg="yellow")
         click.secho(f"      {chunk.id}  {hit.why}", dim=True)
     if found.hits and found.tail:
         click.secho("the rest is almost surely wrong; --all shows it", dim=True)
+
+
+def hidden(number: int, reference: str) -> str:
+    """Says that secrets are hidden, and the command that shows them to the person at the terminal."""
+    from shlex import quote  # noqa: PLC0415 - few hits hide any
+
+    command = one_line(f"notewell get --raw {quote(reference)}")
+    return f"{counted(number, 'secret')} hidden; {command} shows {'it' if number == 1 else 'them'}"
 
 
 def trace(found: Found) -> None:
@@ -104,6 +114,13 @@ def why(one: Why) -> None:
     click.secho(one_line(one.verdict), bold=True)
 
 
+def skipped(files: Iterable[Skipped]) -> None:
+    """Prints each file that is not read, or only partly, with the reason."""
+    for one in files:
+        what = "only a part of" if one.partly else "skipped"
+        click.echo(f"  {what} {one_line(one.path)}: {one_line(one.reason)}")
+
+
 def report(one: SyncReport) -> None:
     """Prints what a sync did, and each file it skipped."""
     click.echo(
@@ -115,9 +132,7 @@ def report(one: SyncReport) -> None:
         click.echo(f"  redacted {', '.join(f'{count} {kind}' for kind, count in sorted(one.redacted.items()))}")
     if one.forgotten:
         click.echo(f"  {counted(one.forgotten, 'forgotten passage')} left out")
-    for skipped in one.skipped:
-        what = "only the first part of" if skipped.partly else "skipped"
-        click.echo(f"  {what} {one_line(skipped.path)}: {one_line(skipped.reason)}")
+    skipped(one.skipped)
     if one.pruned:
         click.echo(f"{counted(one.pruned, 'old vector')} dropped")
 
@@ -159,9 +174,7 @@ def status(one: Status) -> None:
         rows.append((level.name, probe(level) if level.ok else f"failed: {one_line(fault)}"))
     for name, value in rows:
         click.echo(f"{name:<10} {one_line(value)}")
-    for skipped in one.skipped:
-        what = "only the first part of" if skipped.partly else "skipped"
-        click.echo(f"  {what} {one_line(skipped.path)}: {one_line(skipped.reason)}")
+    skipped(one.skipped)
 
 
 def probe(one: Probe) -> str:

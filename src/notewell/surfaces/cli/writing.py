@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -13,8 +14,9 @@ import click
 from notewell.errors import UsageError
 from notewell.surfaces import arguments, note_view, view
 from notewell.surfaces.cli import render
-from notewell.surfaces.cli.options import Number, answer, emit, with_memory
+from notewell.surfaces.cli.options import Number, answer, emit, on_terminal, with_memory
 from notewell.text.words import counted
+from notewell.types import Notice
 
 if TYPE_CHECKING:
     from notewell.memory import Memory
@@ -52,6 +54,10 @@ def remember(
         _given(words), file=file, heading=heading, tags=tags.split(","), day=arguments.day(date, "--date", now),
         supersedes=supersedes, force=force, now=now,
     )  # fmt: skip
+    if done.written and on_terminal() and memory.index.trust.wrote():
+        message = "you have written in this clone now, so the notes that came with it count as yours"
+        notice = Notice("clone_trusted", message, "to take that back: notewell sources distrust")
+        done = replace(done, notices=(*done.notices, notice))
     text = f"{'remembered in' if done.written else 'already there:'} {render.one_line(done.citation)}  {done.id}"
     text += "" if done.written else " (--force writes it anyway)"
     answer(as_json, lambda: note_view.remembered(done), lambda: click.echo(text), done.notices)

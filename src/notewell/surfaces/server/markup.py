@@ -45,7 +45,8 @@ class Rendered:
 
 def address(path: str, line: int | None = None) -> str:
     """The place of a note in the page."""
-    return f"#/note/{quote(path)}" + (f"?line={line}" if line else "")
+    place = quote(path, errors="replace")
+    return f"#/note/{place}" + (f"?line={line}" if line else "")
 
 
 def nowhere(_target: str) -> str:

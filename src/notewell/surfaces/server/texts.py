@@ -68,13 +68,19 @@ def _marks(hit: Answer) -> list[str]:
         made.append(f"   ! superseded by passage {hit['superseded_by']}")
     if hit["origin"] == "untrusted":
         made.append("   ! from an untrusted origin")
-    return made
+    return made + _hidden(hit)
+
+
+def _hidden(one: Answer) -> list[str]:
+    """Says that secrets are hidden, and leaves it to the person to look at them."""
+    number = one["hidden"]
+    return [f"   ! {counted(number, 'secret')} hidden from you; the user can open the file"] if number else []
 
 
 def get(answer: Answer) -> str:
     """The lines, under their path and line numbers."""
     head = f"{named(answer['path'])} lines {answer['start_line']}-{answer['end_line']}"
-    return "\n".join([*_preamble([answer]), head, _quote(answer["text"], answer)])
+    return "\n".join([*_preamble([answer]), head, _quote(answer["text"], answer), *_hidden(answer)])
 
 
 def why(answer: Answer) -> str:
@@ -85,7 +91,8 @@ def why(answer: Answer) -> str:
 def remember(answer: Answer) -> str:
     """Where the memory is."""
     done = "Remembered in" if answer["written"] else "Already there:"
-    return "\n".join([f"{done} {named(answer['citation'])} (id {answer['id']})", *_notes(answer)])
+    number = f" (id {answer['id']})" if answer["id"] else ""
+    return "\n".join([f"{done} {named(answer['citation'])}{number}", *_notes(answer)])
 
 
 def forget(answer: Answer) -> str:
