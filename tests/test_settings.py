@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from notewell.errors import SettingsError
 from notewell.model_names import SAFE_MODELS
 from notewell.settings import (
+    FIELDS,
     EmbedSettings,
     Settings,
     cache_folder,
@@ -18,7 +20,7 @@ from notewell.settings import (
     owner_of_address,
     user_file,
 )
-from notewell.settings_checks import without_password
+from notewell.settings_checks import BOUNDED, FREELY, LOWERED, PARTLY, refuse_unsafe, without_password
 
 
 @pytest.fixture
@@ -240,6 +242,8 @@ def test_a_file_that_is_no_toml_is_named(root: Path, env: dict[str, str], data: 
         ({"sources": []}, "sessions"),
         ({"search.session_share": 1.5}, "from 0 to 1"),
         ({"search.pool": -1}, "at least 1, or 0"),
+        ({"search.stages": ["mmr"] * 33}, "at most 32"),
+        ({"watch.poll_s": 0.001}, "at least 0.1, or 0"),
         ({"search.rerank": "remote"}, "none, local or http"),
         ({"search.rerank": "http"}, "address of the reranker"),
         ({"search.rerank_shape": "openai"}, "jina or tei"),
@@ -283,6 +287,104 @@ def test_a_workspace_file_may_not_bring_a_model(root: Path, env: dict[str, str],
 def test_a_workspace_file_may_choose_among_the_packaged_models(root: Path, env: dict[str, str], value: str) -> None:
     own(root, f'embed.model = "{value}"')
     assert load(root, env=env).embed.model == value
+
+
+@pytest.mark.parametrize("key", FIELDS)
+def test_every_setting_says_what_a_workspace_file_may_decide_of_it(key: str) -> None:
+    private = bool(FIELDS[key].metadata["private"])
+    classes = {"private": private, "lowered": key in LOWERED, "bounded": key in BOUNDED}
+    classes |= {"partly": key in PARTLY, "freely": key in FREELY}
+    assert sum(classes.values()) == 1, f"{key} must be in one class of settings_checks.py, and is {classes}"
+
+
+def test_a_setting_that_nobody_put_into_a_class_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"may not set new\.one: a workspace file can come from somebody else"):
+        refuse_unsafe("new.one", 1, before=1, default=1, private=False, file="notewell.toml")
+
+
+@pytest.mark.parametrize("key", sorted(FREELY))
+def test_what_a_workspace_file_decides_freely_is_taken(root: Path, env: dict[str, str], key: str) -> None:
+    default = Settings().get(key)
+    file = own(root, f"{key} = {json.dumps(list(default) if isinstance(default, tuple) else default)}")
+    assert origin(load(root, env=env), key) == (default, str(file))
+
+
+@pytest.mark.parametrize("key", sorted(LOWERED))
+def test_a_workspace_file_may_lower_an_amount_and_never_raise_it(root: Path, env: dict[str, str], key: str) -> None:
+    default = Settings().get(key)
+    file = own(root, f"{key} = {default / 2 if isinstance(default, float) else default // 2}")
+    assert origin(load(root, env=env), key) == (default // 2 if isinstance(default, int) else default / 2, str(file))
+    own(root, f"{key} = {default * 10}")
+    with pytest.raises(SettingsError, match=rf"may only lower {key} from .*come from somebody else") as caught:
+        load(root, env=env)
+    assert env_name(key) in caught.value.hint
+    mine = user(env, f"{key} = {default * 20}")
+    assert load(root, env=env).get(key) == default * 10, "you allow more"
+    own(root, f"{key} = {default}")
+    user(env, f"{key} = {type(default)(default / 4)}")
+    assert origin(load(root, env=env), key) == (type(default)(default / 4), str(mine)), "the lower one counts"
+
+
+@pytest.mark.parametrize("key", sorted(BOUNDED))
+def test_a_workspace_file_may_raise_some_amounts_up_to_a_bound(root: Path, env: dict[str, str], key: str) -> None:
+    most = BOUNDED[key]
+    own(root, f"{key} = {most}")
+    assert load(root, env=env).get(key) == most
+    own(root, f"{key} = {most + 1}")
+    with pytest.raises(SettingsError, match=rf"may set {key} up to {most:,}, not to {most + 1:,}"):
+        load(root, env=env)
+    user(env, f"{key} = {most * 3}")
+    assert load(root, env=env).get(key) == most + 1, "you allow more"
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "1e999"])
+def test_an_amount_that_is_no_number_is_refused(root: Path, env: dict[str, str], number: str) -> None:
+    for key in ("embed.budget_s", "search.scan_s"):
+        own(root, f"{key} = {number}")
+        with pytest.raises(SettingsError, match=f"{key}|not valid TOML"):
+            load(root, env=env)
+
+
+CHAINED = """
+[embed]
+model = "local"
+chain = ["local", "http/my-model"]
+url = "http://127.0.0.1:9/v1"
+key = "hush"
+"""
+
+
+@pytest.mark.parametrize("layer", ["file", "variable", "flag"])
+def test_a_workspace_file_does_not_bring_back_a_chain_that_sends_notes(
+    root: Path, env: dict[str, str], layer: str
+) -> None:
+    flags: dict[str, Any] = {}
+    user(env, CHAINED if layer == "file" else '[embed]\nmodel = "local"')
+    if layer == "variable":
+        env["NOTEWELL_EMBED_CHAIN"] = "local,openai"
+    elif layer == "flag":
+        flags = {"embed.chain": ("local", "openai")}
+    own(root, 'embed.model = "auto"')
+    with pytest.raises(
+        SettingsError, match=r"may not set embed\.model to 'auto': your embed\.chain would send"
+    ) as caught:
+        load(root, env=env, flags=flags)
+    assert "hush" not in str(caught.value)
+    assert load(root, env=env, flags={**flags, "embed.model": "local"}).embed.names == ("local",), "you decide after it"
+    own(root, 'embed.model = "auto"\nembed.chain = ["none"]')
+    if layer == "file":
+        assert load(root, env=env).embed.names == ("none",)
+
+
+def test_a_workspace_file_may_name_auto_where_the_same_models_answer_anyway(root: Path, env: dict[str, str]) -> None:
+    own(root, 'embed.model = "auto"')
+    assert load(root, env=env).embed.names == ("auto",)
+    user(env, 'embed.chain = ["local", "openai"]')
+    assert load(root, env=env).embed.names == ("local", "openai"), "as without the file"
+    user(env, 'embed.model = "openai"\nembed.chain = ["openai", "local"]')
+    assert load(root, env=env).embed.names == ("openai", "local")
+    user(env, 'embed.model = "none"\nembed.chain = ["local", "bge-small-en-v1.5"]')
+    assert load(root, env=env).embed.names == ("local", "bge-small-en-v1.5"), "none of them sends anything"
 
 
 def test_a_workspace_file_may_take_trust_away_but_not_give_it(root: Path, env: dict[str, str]) -> None:
@@ -330,6 +432,9 @@ PRIVATE = {
     "embed.max_tokens_per_request": "9000",
     "embed.parallel": "9",
     "embed.batch": "true",
+    "embed.threads": "1000000000",
+    "embed.deadline_s": "0.001",
+    "embed.trial_s": "0.001",
     "multimodal.paths": '["photos"]',
     "multimodal.max_bytes": "9",
 }

@@ -26,6 +26,7 @@ from notewell.sources.agents import AgentMemory
 from notewell.sources.files import FileSource
 from notewell.sources.inventory import SourceState, inventory
 from notewell.sources.source import Source
+from notewell.sources.trust import trust_of
 from notewell.store.locate import folder_away, open_index, replace_store, starts_empty, temporary_store
 from notewell.store.nearest import find_workspace
 from notewell.store.ports import Store
@@ -175,9 +176,10 @@ class Memory:
 
 
 def _adapters(root: Path, settings: Settings, env: Mapping[str, str]) -> Adapters:
+    trust = trust_of(root, settings, env)
     files = FileSource(
         root, extra_paths=settings.extra_paths, max_file_bytes=settings.max_file_bytes, folder=settings.folder,
-        folder_limit=settings.folder_limit,
+        folder_limit=settings.folder_limit, trust=trust,
     )  # fmt: skip
     sources: list[Source] = [files] if "memory" in settings.sources else []
     most = settings.max_file_bytes
@@ -200,7 +202,7 @@ def _adapters(root: Path, settings: Settings, env: Mapping[str, str]) -> Adapter
     def look(within_s: float) -> Iterable[SourceState]:
         return inventory(root, settings, files, conversations_found(root, env), env=env, within_s=within_s)
 
-    return Adapters(files, sources, load_model, replace_store, look)
+    return Adapters(files, trust, sources, load_model, replace_store, look)
 
 
 def _sessions(root: Path, settings: Settings, env: Mapping[str, str]) -> Source:

@@ -15,14 +15,14 @@ from notewell.errors import SettingsError, UsageError
 from notewell.model_names import provider_of
 from notewell.opener import ANYWHERE, HINT, MOST_SETTINGS_BYTES, Opener, inside
 from notewell.settings_checks import AGENTS as AGENTS  # noqa: PLC0414 - for those who read settings
+from notewell.settings_checks import LOWERED, check, is_database, refuse_senders, refuse_unsafe, without_password
 from notewell.settings_checks import ORIGINS as ORIGINS  # noqa: PLC0414 - for those who read settings
-from notewell.settings_checks import check, is_database, refuse_unsafe, without_password
 
 WORKSPACE_FILE = "notewell.toml"
 _OF_ONE_PROVIDER = ("url", "key", "headers", "dim")  # settings of `embed` that must never reach another provider
 _NOWHERE = Path(os.devnull, "notewell")  # for a user without a home: nothing is there, and nothing can be made there
 _DEEPEST = 8  # tables in tables; no setting is half as deep
-_SEPARATORS = {"paths": os.pathsep, "stages": ";", "headers": ";", "patterns": "\n"}
+_SEPARATORS = {"paths": os.pathsep, "trusted_folders": os.pathsep, "stages": ";", "headers": ";", "patterns": "\n"}
 _FLAGS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 _WANTED = {tuple: "a list of texts", int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
 _REFUSED = {int: (bool, float), float: (bool,)}  # what could be read as a number, but is more likely a mistake
@@ -41,6 +41,7 @@ class IndexSettings:
     path: str = setting("", "index file; empty: .notewell/index.sqlite in the workspace", private=True)
     url: str = setting("", "address of a PostgreSQL database that holds the index instead of a file", secret=True)
     workspace: str = setting("", "name of the workspace in that database; empty: its real path", private=True)
+    owner: str = setting("", "role that made that workspace, if it is not yours and you share it", private=True)
     agent: str = setting("", "whose memory it is; agents do not see each other's in that database", private=True)
     timeout_s: float = setting(10.0, "longest wait for a connection or a statement of the database", private=True)
 
@@ -61,10 +62,14 @@ class EmbedSettings:
         "auto", "auto, a packaged model, the path of a local one, fastembed/NAME, provider/model, or none"
     )
     budget_s: float = setting(2.0, "how long a search may spend on vectors for notes that do not have one yet")
-    threads: int = setting(0, "threads of a local model; 0: one per core")
+    threads: int = setting(0, "threads of a local model; 0: one per core", private=True)
     chain: tuple[str, ...] = setting((), 'models to try in order if embed.model is auto, such as ["local", "openai"]')
-    deadline_s: float = setting(3.0, "how long a question waits for its vector before keywords answer alone")
-    trial_s: float = setting(30.0, "how long the first batch of a sync may take before the next model is tried")
+    deadline_s: float = setting(
+        3.0, "how long a question waits for its vector before keywords answer alone", private=True
+    )
+    trial_s: float = setting(
+        30.0, "how long the first batch of a sync may take before the next model is tried", private=True
+    )
     cache_mb: float = setting(256.0, "most space for vectors of text that no note has now; the oldest go first")
     url: str = setting("", "base address of a remote model; empty: the provider's", private=True)
     headers: tuple[str, ...] = setting((), 'more headers for its requests, such as ["X-Team: notes"]', secret=True)
@@ -74,6 +79,11 @@ class EmbedSettings:
     max_tokens_per_request: int = setting(8000, "most tokens in one request to a remote model", private=True)
     parallel: int = setting(4, "how many requests to a remote model run at once", private=True)
     batch: bool = setting(default=False, doc="embed a large index by cheaper batch jobs, where offered", private=True)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The models that are asked, in order."""
+        return (self.model,) if self.model != "auto" else self.chain or ("auto",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +186,9 @@ class Settings:
     folder_limit: int = setting(20_000, "most notes that are read of the folder itself")
     extra_paths: tuple[str, ...] = setting((), "more files, folders and globs; in a workspace file only inside it")
     extra_origin: str = setting("owner", "who wrote the files of extra_paths: owner, agent, system or untrusted")
+    trusted_folders: tuple[str, ...] = setting(
+        (), "folders of others, and clones, whose notes count as yours; with /* also all below", private=True
+    )
     consolidate: bool = setting(default=True, doc="find copies and contradictions; copies are shown once")
     max_file_bytes: int = setting(50_000_000, "of a larger note, only the first so many bytes are indexed")
     index: IndexSettings = IndexSettings()
@@ -232,20 +245,41 @@ def load(workspace: Path, *, env: Mapping[str, str], flags: Mapping[str, Any] | 
     user, own = user_file(env), workspace / WORKSPACE_FILE
     if values := _toml(user, ANYWHERE):
         settings = _on_top(settings, values, str(user))
-    if values := _toml(own, inside(workspace)):
-        for key, value in values.items():
-            private = FIELDS[key].metadata["private"]
-            refuse_unsafe(key, None if private else _typed(key, value, str(own)), private=private, file=str(own))
-        if (patterns := values.pop("redact.patterns", None)) is not None:
-            origins = {**settings.origins, "redact.patterns": str(own)}
-            patterns = _typed("redact.patterns", patterns, str(own))
-            settings = replace(settings, workspace_patterns=patterns, origins=origins)
-        settings = _on_top(settings, values, str(own))
-    for key in FIELDS:
-        if (name := env_name(key)) in env:
-            settings = _on_top(settings, {key: env[name]}, name)
-    settings = _on_top(settings, flags or {}, "flag")
-    return _checked(settings)
+    theirs = _of_workspace(_toml(own, inside(workspace)), settings, str(own))
+
+    def layered(theirs: Mapping[str, Any]) -> Settings:
+        made = _with_theirs(settings, theirs, str(own))
+        for key in FIELDS:
+            if (name := env_name(key)) in env:
+                made = _on_top(made, {key: env[name]}, name)
+        return _on_top(made, flags or {}, "flag")
+
+    done = layered(theirs)
+    if "embed.model" in theirs:
+        otherwise = layered({key: value for key, value in theirs.items() if key != "embed.model"})
+        refuse_senders(done.embed.names, otherwise.embed.names, file=str(own))
+    return _checked(done)
+
+
+def _of_workspace(values: Mapping[str, Any], settings: Settings, file: str) -> dict[str, Any]:
+    """What a workspace's file, which may be somebody else's, decides over these settings."""
+    found = {}
+    for key, value in values.items():
+        private, default = FIELDS[key].metadata["private"], FIELDS[key].default
+        typed = None if private else _typed(key, value, file)
+        before = settings.get(key)
+        refuse_unsafe(key, typed, before=before, default=default, private=private, file=file)
+        if key not in LOWERED or not typed > before:
+            found[key] = typed
+    return found
+
+
+def _with_theirs(settings: Settings, values: Mapping[str, Any], file: str) -> Settings:
+    """Settings with those of a workspace's file, whose patterns stay apart."""
+    if (patterns := values.get("redact.patterns")) is not None:
+        origins = {**settings.origins, "redact.patterns": file}
+        settings = replace(settings, workspace_patterns=patterns, origins=origins)
+    return _on_top(settings, {key: value for key, value in values.items() if key != "redact.patterns"}, file)
 
 
 def changed(settings: Settings, flags: Mapping[str, Any]) -> Settings:

@@ -20,6 +20,7 @@ else:
 
 Role = Literal["query", "document"]
 Progress = Callable[[str, int, int], None]
+REDACTED = "[redacted:"  # what stands in place of a secret begins so
 _FIRST_NS, _LAST_NS = -(1 << 63), (1 << 63) - 1  # 1677 to 2262
 
 
@@ -46,6 +47,7 @@ class Document:
     mtime_ns: int
     location: str
     day: dt.date | None = None  # the one that the source knows; else its path and its front matter may name one
+    strange: bool = False  # the file belongs to another user
 
     def __post_init__(self) -> None:
         """A broken clock can date a file beyond what a store holds: such a time becomes the nearest that it does."""
@@ -229,6 +231,9 @@ class Relations:
     conflicts_with: tuple[str, ...] = ()
 
 
+_EMPTY = 2 / 3  # a turn is empty if this much of what it says of the subject is asked or was not found
+
+
 class Signals(NamedTuple):
     """What is known about a candidate; None where it is unknown, or not known yet.
 
@@ -264,7 +269,13 @@ class Signals(NamedTuple):
     rerank: float | None = None  # the reranker's score
     rerank_failed: float | None = None  # 1 where the reranker failed or was late
     links: float | None = None  # the share of its lines that are links, where it went behind a note that it links to
-    reply: float | None = None  # 1 if it is the reply to a turn that asks the same, and is as likely as that
+    reply: float | None = None  # 1 if it is the reply to a turn that asks the same
+    unanswered: float | None = None  # how much of what a turn says of the subject is a question, or was not found
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the passage is a turn that only asks, or found nothing."""
+        return (self.unanswered or 0.0) > _EMPTY
 
     def as_dict(self) -> dict[str, float]:
         """The signals that are known, by name, in the order above."""
@@ -361,6 +372,11 @@ class Hit:
     conflicts_with: tuple[str, ...] = ()
     near_lines: tuple[int, int] | None = None  # the lines that are nearest in meaning, if the model tells
     kept: bool = False  # of a conversation that its program has deleted
+
+    @property
+    def hidden(self) -> int:
+        """How many secrets of the passage are shown as a mark instead."""
+        return self.chunk.text.count(REDACTED)
 
     @property
     def certainty(self) -> str:

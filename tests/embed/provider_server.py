@@ -501,7 +501,7 @@ def status(code: int, body: Any = None, **headers: str) -> Fault:
 
 def hang(asked: QuestionVector, _body: Any) -> None:
     """A fault: nothing, until the test is over."""
-    asked.server.released.wait(20)
+    asked.server.released.wait()
     asked.close_connection = True
 
 

@@ -236,7 +236,7 @@ def test_a_model_that_hangs_while_it_loads_is_waited_for_once(store: SqliteStore
 
     def load(name: str) -> Embedder:
         loads.append(name)
-        assert go.wait(30)
+        go.wait()
         return Named("slow")
 
     one = Chain(["m0"], load, deadline_s=0.02)
@@ -245,7 +245,7 @@ def test_a_model_that_hangs_while_it_loads_is_waited_for_once(store: SqliteStore
         assert level.model is None
         assert "m0 is not ready yet" in str(level.error)
     go.set()
-    (level,) = one.levels(store, wait_s=5.0)
+    (level,) = one.levels(store, wait_s=60.0)
     assert (level.id, loads) == ("slow", ["m0"])
     assert one.levels(store) == [level]
 
@@ -349,5 +349,5 @@ def test_the_model_that_answers_begins_to_load_once_on_a_thread(store: SqliteSto
     other = chain(model)
     for _ in range(3):
         other.prepare(store)
-    assert model.done.wait(10)
+    assert model.done.wait(60)
     assert model.loads == ["load weights"]

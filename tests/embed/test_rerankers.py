@@ -29,17 +29,17 @@ def encoder() -> CrossEncoder:
 
 
 def test_the_packaged_model_puts_the_passage_that_answers_first(encoder: CrossEncoder) -> None:
-    tea, answer, hall = encoder.score(QUESTION, PASSAGES, deadline_s=30)
+    tea, answer, hall = encoder.score(QUESTION, PASSAGES, deadline_s=60)
     assert answer > 0.9
     assert 0.1 > hall > tea
-    assert encoder.score(QUESTION, PASSAGES[::-1], deadline_s=30) == [hall, answer, tea], (
+    assert encoder.score(QUESTION, PASSAGES[::-1], deadline_s=60) == [hall, answer, tea], (
         "alone or in company, the same"
     )
-    assert encoder.score(QUESTION, [], deadline_s=30) == []
+    assert encoder.score(QUESTION, [], deadline_s=60) == []
 
 
 def test_the_packaged_model_takes_texts_of_any_length_and_script(encoder: CrossEncoder) -> None:
-    values = encoder.score("question " * 500, ["", "word " * 3000, "备份脚本", "\0"], deadline_s=30)
+    values = encoder.score("question " * 500, ["", "word " * 3000, "备份脚本", "\0"], deadline_s=60)
     assert len(values) == 4
     assert all(0.0 <= v <= 1.0 for v in values)
 
@@ -127,7 +127,7 @@ def test_the_jina_and_cohere_shape(endpoint: Endpoint) -> None:
     reranker = HttpReranker(endpoint.url, model="rerank-v3", key="secret")
     rows = [{"index": 1, "relevance_score": 0.9}, {"index": 0, "relevance_score": 0.2}]
     endpoint.answer = lambda asked, body: asked.json({"results": rows})
-    assert reranker.score("q", ["a", "b"], deadline_s=5) == [0.2, 0.9]
+    assert reranker.score("q", ["a", "b"], deadline_s=60) == [0.2, 0.9]
     path, headers, body = endpoint.requests[0]
     assert path == "/v1/rerank"
     assert headers["Authorization"] == "Bearer secret"
@@ -136,7 +136,7 @@ def test_the_jina_and_cohere_shape(endpoint: Endpoint) -> None:
 
 def test_the_tei_shape(endpoint: Endpoint) -> None:
     endpoint.answer = lambda asked, body: asked.json([{"index": 1, "score": 0.9}, {"index": 0, "score": 0.2}])
-    assert HttpReranker(endpoint.url, shape="tei").score("q", ["a", "b\ud800"], deadline_s=5) == [0.2, 0.9]
+    assert HttpReranker(endpoint.url, shape="tei").score("q", ["a", "b\ud800"], deadline_s=60) == [0.2, 0.9]
     _, headers, body = endpoint.requests[0]
     assert "Authorization" not in headers
     assert body == {"query": "q", "texts": ["a", "b\ud800"], "raw_scores": False}
@@ -145,7 +145,7 @@ def test_the_tei_shape(endpoint: Endpoint) -> None:
 def test_raw_scores_are_squeezed_into_0_to_1(endpoint: Endpoint) -> None:
     rows = [{"index": 0, "relevance_score": -3.0}, {"index": 1, "relevance_score": 4.0}]
     endpoint.answer = lambda asked, body: asked.json({"results": rows})
-    values = HttpReranker(endpoint.url).score("q", ["a", "b"], deadline_s=5)
+    values = HttpReranker(endpoint.url).score("q", ["a", "b"], deadline_s=60)
     assert values == pytest.approx([0.0474, 0.9820], abs=1e-4)
 
 
@@ -183,7 +183,7 @@ FAULTS: dict[str, tuple[Callable[[Asked, Any], None], str]] = {
 def test_whatever_goes_wrong_is_one_error_that_tells_no_secret(endpoint: Endpoint, fault: str) -> None:
     endpoint.answer, message = FAULTS[fault]
     with pytest.raises(EmbedderError, match=message) as caught:
-        HttpReranker(endpoint.url, model="m", key="secret").score("q", ["a", "b"], deadline_s=5)
+        HttpReranker(endpoint.url, model="m", key="secret").score("q", ["a", "b"], deadline_s=60)
     assert len(endpoint.requests) == 1
     assert str(caught.value).startswith("http/m did not rerank: ")
     assert caught.value.hint == "check its address, or switch it off"
@@ -195,7 +195,7 @@ def test_nobody_at_the_address() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with pytest.raises(EmbedderError, match="refused"):
-        HttpReranker(f"http://127.0.0.1:{port}/").score("q", ["a"], deadline_s=5)
+        HttpReranker(f"http://127.0.0.1:{port}/").score("q", ["a"], deadline_s=60)
 
 
 @pytest.mark.parametrize("url", ["file:///etc/hostname", "rerank.example", "", "http://", "http://127.0.0.1:x/"])
@@ -209,7 +209,7 @@ def test_a_redirect_carries_neither_question_nor_key_to_another_host(endpoint: E
     with served() as other:
         endpoint.answer = lambda asked, body: asked.raw(b"", status=status, Location=other.url)
         with pytest.raises(EmbedderError, match=f"it answered {status}"):
-            HttpReranker(endpoint.url, key="secret").score("q", ["a", "b"], deadline_s=5)
+            HttpReranker(endpoint.url, key="secret").score("q", ["a", "b"], deadline_s=60)
         assert other.requests == []
 
 
@@ -217,7 +217,7 @@ def test_an_endpoint_that_says_nothing_is_left_at_the_deadline(endpoint: Endpoin
     go = threading.Event()
 
     def wait(asked: Asked, body: Any) -> None:
-        go.wait(30)
+        go.wait()
 
     endpoint.answer = wait
     try:

@@ -19,7 +19,7 @@ from notewell.index.walk import Walk
 from notewell.memory import Memory
 from notewell.store.sqlite.documents import Documents
 from notewell.types import SyncReport
-from tests.conftest import Write
+from tests.conftest import PATIENT, Write
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells before a write returns")
 LAYOUTS = ("memory", "folder", "both")
@@ -46,7 +46,7 @@ def layout(request: pytest.FixtureRequest, root: Path, write: Write) -> str:
 @pytest.fixture
 def warm(root: Path, layout: str) -> Iterator[Memory]:
     del layout
-    with Memory.open(root, env={}, embed__model="none", consolidate=False) as memory:
+    with Memory.open(root, env=PATIENT, embed__model="none", consolidate=False) as memory:
         memory.keep_warm()
         memory.search("anchor")
         assert memory.index.looks.probe is not None
@@ -75,7 +75,7 @@ def known(memory: Memory) -> dict[str, tuple[str, int, int, str]]:
 def afresh(root: Path) -> tuple[dict[str, tuple[str, int, int, str]], set[str]]:
     """What a new index of the same files knows, and what it could not read."""
     with Memory.open(
-        root, env={}, embed__model="none", consolidate=False, index=root.parent / "fresh.sqlite"
+        root, env=PATIENT, embed__model="none", consolidate=False, index=root.parent / "fresh.sqlite"
     ) as memory:
         memory.sync(force=True)
         return known(memory), {one.path for one in memory.index.looks.unread}

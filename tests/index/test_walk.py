@@ -458,6 +458,24 @@ def test_a_file_too_large_for_the_time_left_waits_for_a_sync_without_deadline(
     assert engine.sync().added == 1
 
 
+def test_a_large_note_that_was_saved_just_before_it_was_indexed_is_not_new(
+    engine: Walk, write: Write, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("memory/2026-01-02.md", "words " * 400_000, age_s=0.0)
+    write("memory/2026-01-01.md", "a small note", age_s=0.0)
+    assert engine.sync().added == 2
+    with monkeypatch.context() as patched:
+        patched.setattr("notewell.index.walk.time.monotonic", lambda: 0.0)
+        report = engine.sync(deadline=1.0)
+        assert (report.unchanged, report.left, report.complete) == (2, 0, True)
+    write("memory/2026-01-02.md", "world " * 400_000, age_s=0.0)
+    with monkeypatch.context() as patched:
+        patched.setattr("notewell.index.walk.time.monotonic", lambda: 0.0)
+        report = engine.sync(deadline=1.0)
+        assert (report.left, report.complete) == (1, False), "this one is"
+    assert engine.sync().changed == 1, "without a deadline it is read, whatever its size"
+
+
 def test_a_new_analysis_goes_on_where_a_deadline_cut_it(
     root: Path, write: Write, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

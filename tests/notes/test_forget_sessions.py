@@ -63,7 +63,7 @@ def test_no_byte_stays_or_comes_back(talk: Memory, root: Path, how: str) -> None
     whole = how in ("session", "path")
     assert bool(talk.search("subject9", filters=Filters(source="sessions"), now=NOW).hits) is not whole
     with (root / CHAT).open("a") as file:
-        file.write(turn("user", "Shall we paint the fence?") + turn("user", f"As I said: {FORGOTTEN}"))
+        file.write(turn("user", "We paint the fence on Friday.") + turn("user", f"As I said: {FORGOTTEN}"))
     assert talk.search("paint the fence", now=NOW).hits[0].chunk.start_line == 31
     assert not talk.forget(query="quixotic").pieces
     talk.sync(force=True)
@@ -130,7 +130,7 @@ def test_the_name_that_an_agent_gave_a_session_goes_with_it(root: Path, write: W
         assert memory.store.documents.chunks_of(CHAT)[0].facts.title.startswith("Quixotic")
         assert memory.forget(session="talk", yes=True, now=NOW).proved
         with (root / CHAT).open("a") as file:
-            file.write(turn("user", "Shall we paint the fence?"))
+            file.write(turn("user", "We paint the fence on Friday."))
         memory.sync(force=True)
-        assert [c.text for c in memory.store.documents.chunks_of(CHAT)] == ["Shall we paint the fence?"]
+        assert [c.text for c in memory.store.documents.chunks_of(CHAT)] == ["We paint the fence on Friday."]
     assert has_none(bytes_of(root / ".notewell"))

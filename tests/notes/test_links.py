@@ -165,7 +165,7 @@ def test_links_made_at_once_are_all_there(root: Path) -> None:
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     makers = [subprocess.Popen([sys.executable, "-c", code, str(root), f"p{n}"], env=env) for n in range(4)]
-    assert [m.wait(30) for m in makers] == [0] * 4
+    assert [m.wait(60) for m in makers] == [0] * 4
     edges, notices = read_links(root)
     assert notices == []
     assert len({json.dumps([e.start.name, e.end.name]) for e in edges}) == 200

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ from notewell.surfaces.cli.commands import run
 from notewell.surfaces.server.calls import CALLS
 from notewell.types import Document
 from tests.conftest import Write
+from tests.growth import no_hang
 
 AUTH = "# Auth\n\nTokens last an hour.\n\n## Refresh tokens\n\nA refresh token lasts a day.\n"
 # Form: what is written, the path and lines that `get` prints, and the line of the passage (None: the whole note).
@@ -198,12 +198,10 @@ def test_what_means_nothing_says_so_in_every_command(root: Path, reference: str,
         if reference:
             asks += [memory.forget, memory.timeline, lambda r: memory.remember("x", supersedes=r)]
         for ask in asks:
-            begun = time.perf_counter()
-            with pytest.raises(NotFoundError) as caught:
+            with no_hang(), pytest.raises(NotFoundError) as caught:
                 ask(reference)
             assert message in str(caught.value)
             assert hint in caught.value.hint
-            assert time.perf_counter() - begun < 8.0
 
 
 def test_get_reads_only_the_file_it_was_asked_for(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from notewell.sources.media import KINDS, MediaSource
 from notewell.store.sqlite.store import SqliteStore
 from notewell.surfaces.cli.commands import run
 from notewell.types import Filters
-from tests.conftest import Write
+from tests.conftest import PATIENT, Write
 from tests.embed.provider_server import KEY, ProviderServer, serving
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(200))
@@ -242,7 +242,7 @@ def test_pictures_are_off_unless_asked_for(
 ) -> None:
     write("photos/beach.png", PNG)
     write("memory/note.md", "A note.")
-    with Memory.open(root, env={}, **gemini[0]) as memory:
+    with Memory.open(root, env=PATIENT, **gemini[0]) as memory:
         assert memory.sync().chunks == 1
     assert files_sent(gemini[1]) == []
 
@@ -250,7 +250,7 @@ def test_pictures_are_off_unless_asked_for(
 def test_a_workspace_file_cannot_ask_for_them(root: Path, write: Write) -> None:
     write("notewell.toml", '[multimodal]\npaths = ["photos"]\n')
     with pytest.raises(SettingsError, match=r"multimodal\.paths"):
-        Memory.open(root, env={})
+        Memory.open(root, env=PATIENT)
 
 
 def test_through_memory_the_file_is_sent_once_and_found_alone_by_its_source(
@@ -260,7 +260,7 @@ def test_through_memory_the_file_is_sent_once_and_found_alone_by_its_source(
     write("photos/beach.png", PNG)
     write("photos/beach.png.txt", "Two dogs on a pier")
     write("memory/note.md", "The dogs are at home.")
-    with Memory.open(root, env={}, multimodal__paths="photos", **own) as memory:
+    with Memory.open(root, env=PATIENT, multimodal__paths="photos", **own) as memory:
         report = memory.sync()
         assert (report.embedded, report.pending) == (2, 0)
         assert files_sent(server) == ["image/png"]
@@ -276,7 +276,7 @@ def test_through_memory_the_file_is_sent_once_and_found_alone_by_its_source(
         (root / "photos/beach.png.txt").rename(root / "photos/sea.png.txt")
         memory.sync()
         assert memory.status().pending == 0
-    with Memory.open(root, env={}, **own) as memory:
+    with Memory.open(root, env=PATIENT, **own) as memory:
         assert memory.sync().dropped == 1, "no longer named: no longer there"
 
 

@@ -28,6 +28,7 @@ PAUSE_S, MOST_PAUSE_S = 5.0, 300.0
 QUOTA_PAUSE_S, MOST_QUOTA_PAUSE_S = 900.0, 7200.0  # a quota does not come back within seconds
 PROBE_WAIT_S = 0.25
 _EXIT_WAIT_S = 2.0
+_AT_WORK = 0.01  # a share of the processor that nobody uses who only waits
 _OUTAGES_LOCK = threading.Lock()
 QUOTA_HINT = "check your plan there, then run notewell index, or set another embed.model"
 _HINT = "notewell doctor --deep tests each model and says what to do"
@@ -35,11 +36,19 @@ Result = TypeVar("Result")
 
 
 def _wait_at_exit() -> None:
-    """Gives abandoned calls a moment to end: native code must not outlive the interpreter."""
-    until = time.monotonic() + _EXIT_WAIT_S
+    """Gives abandoned calls a moment to end: native code must not outlive the interpreter.
+
+    The moment is one of processor time, for a busy machine, and ends where nothing is at work.
+    """
+    begun = time.process_time()
     for thread in threading.enumerate():
-        if thread.name.startswith("embed "):
-            thread.join(max(0.0, until - time.monotonic()))
+        while thread.name.startswith("embed ") and thread.is_alive():
+            before = time.process_time()
+            if before - begun >= _EXIT_WAIT_S:
+                return
+            thread.join(_EXIT_WAIT_S)
+            if time.process_time() - before < _AT_WORK * _EXIT_WAIT_S:
+                return
 
 
 atexit.register(_wait_at_exit)

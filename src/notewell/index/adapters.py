@@ -10,10 +10,15 @@ from notewell.embed.chain import Resolved
 from notewell.index.embedding import LoadModel
 from notewell.sources.inventory import SourceState
 from notewell.sources.source import NoteFiles, Source
+from notewell.sources.tree_walk import UNREAD_FOLDER
+from notewell.sources.trust import Trust
 from notewell.store.ports import FileBacked, Store
+from notewell.text.fence import shown
+from notewell.text.words import counted
 from notewell.types import Notice, SyncReport
 
 _LAG_S = 1.0
+_NAMED, _LONGEST_NAME, _LONGEST_REASON = 3, 80, 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,7 @@ class Adapters:
     """
 
     files: NoteFiles
+    trust: Trust
     sources: Sequence[Source]
     load_model: LoadModel
     replace_store: Callable[[FileBacked], tuple[Store, Sequence[Notice]]]
@@ -69,8 +75,15 @@ def cut_notices(report: SyncReport) -> list[Notice]:
         waiting = "1 new or changed note is" if report.left == 1 else f"{report.left:,} new or changed notes are"
         message = f"{waiting} not indexed yet, so this answer may miss something"
         return [Notice("sync_cut", message, "each search goes on; for all at once, run: notewell index")]
+    if closed := [one for one in report.skipped if one.reason.startswith(UNREAD_FOLDER)]:
+        reasons = [one.reason.removeprefix(f"{UNREAD_FOLDER}: ")[:_LONGEST_REASON] for one in closed[:_NAMED]]
+        names = [f"{shown(one.path)[:_LONGEST_NAME]} ({why})" for one, why in zip(closed, reasons, strict=False)]
+        more = ", …" if len(closed) > _NAMED else ""
+        message = f"{counted(len(closed), 'folder')} cannot be read, so this answer may miss what is new in there"
+        hint = "let yourself read it (such as chmod u+rx), or list it in .notewellignore"
+        return [Notice("scan_cut", f"{message}: {', '.join(names)}{more}", hint)]
     if not report.complete:
-        message = "not every folder could be read, so newer notes may be missing"
+        message = "there was not the time to look into every folder, so newer notes may be missing"
         return [Notice("scan_cut", message, "run: notewell index")]
     return []
 

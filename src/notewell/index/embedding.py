@@ -129,8 +129,9 @@ class Embedding:
         given: Embedder | None = None,
         outages: Outages | None = None,
     ) -> None:
-        names = (settings.model,) if settings.model != "auto" else settings.chain or ("auto",)
-        self.chain = Chain(names, self._load_model, deadline_s=settings.deadline_s, given=given, outages=outages)
+        self.chain = Chain(
+            settings.names, self._load_model, deadline_s=settings.deadline_s, given=given, outages=outages
+        )
         self._settings = settings
         self._load = load
         self._store = store

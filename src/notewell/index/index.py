@@ -60,7 +60,8 @@ class Index:
         self.settings = settings
         self._store_notices = tuple(notices)
         self.closed = False
-        self._away, self.tombstones = away, tombstones_of(store, root, away)
+        self.trust = adapters.trust
+        self._away, self.tombstones = away, tombstones_of(store, root, away, here=self.trust.keeps_here)
         self.files = adapters.files
         self._adapters = adapters
         self.places = Places(root, settings, adapters.files, adapters.sources)
@@ -85,6 +86,7 @@ class Index:
         self._refreshed = (-1.0, False, Freshness())  # when it began, whether with vectors, and the result
         self._patience_s = PATIENCE_S  # how long a search waits for a sync of this very process, the first at first
         self._syncing = 0
+        self._told = False  # whether a search has said that the notes are not trusted
         self.turns = Turns()
 
     def _use(self, store: Store) -> None:
@@ -93,7 +95,7 @@ class Index:
         self.looks.close()  # another index may lack what has not changed for long
         self.walk = Walk(
             self._adapters.sources, store, ChunkSize(own.chunk.tokens, own.chunk.overlap), self.tombstones,
-            extra_origin=own.extra_origin, redactor=self.redactor,
+            extra_origin=own.extra_origin, redactor=self.redactor, trust=self.trust,
         )  # fmt: skip
 
     def settle(self) -> None:
@@ -106,7 +108,7 @@ class Index:
             self._left.append(self.store)
             self._location = beside or store.file
             self._store_notices = (*self._store_notices, *notices)
-            self.tombstones = tombstones_of(store, self.root, self._away)
+            self.tombstones = tombstones_of(store, self.root, self._away, here=self.trust.keeps_here)
             self._use(store)
 
     def stop(self) -> None:
@@ -332,7 +334,9 @@ class Index:
                 return Freshness(stale=True)  # every answer reports it
             message = f"the index could not be brought up to date: {error}"
             return Freshness(stale=True, notices=(Notice("not_synced", message, error.hint),))
-        return Freshness(not report.complete, (*vectors.notices, *cut_notices(report)), resolved, embed_s)
+        doubts = self.trust.notices if embed and not self._told else ()
+        self._told = self._told or embed
+        return Freshness(not report.complete, (*doubts, *vectors.notices, *cut_notices(report)), resolved, embed_s)
 
     def _lock_unless_idle(self, wait_s: float) -> AbstractContextManager[bool]:
         """A lock of a store that is far away takes three round trips, which nobody needs who has nothing to write."""
@@ -402,7 +406,7 @@ class Index:
     def status(self, *, deep: bool = False) -> Status:
         """Compares the files with the index and counts what there is; `deep` also asks every model of the chain."""
         levels = self.probe() if deep else ()
-        notices = (*self.store_notices, *self.lacking())
+        notices = (*self.store_notices, *self.trust.notices, *self.lacking())
         found = status_of(self.root, self.walk, self.embedding, notices, levels=levels)
         return found if self._open_store is None else replace(found, index="none yet")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from notewell.index.documents import age_order
 from notewell.index.plan import Plan
+from notewell.index.remarks import Remarks
 from notewell.sources.source import Source
 from notewell.store.values import Stored
 from notewell.text.forgotten import Forgotten
@@ -28,13 +29,15 @@ _SMALL_BYTES = 20_000
 class Job:
     """One sync: what to do, who reads it, what is stored, and the deadline.
 
-    `fresh` are documents to rebuild, `again` those to read from their start; `redacted` counts secrets.
+    `remarks` tell what earlier syncs met, `fresh` are documents to rebuild, `again` those to read from their start;
+    `redacted` counts secrets.
     """
 
     plan: Plan
     readers: Mapping[str, Source]
     stored: Mapping[str, Stored]
     forgotten: Forgotten
+    remarks: Remarks
     fresh: frozenset[str] = frozenset()
     again: frozenset[str] = frozenset()
     deadline: float | None = None
@@ -53,6 +56,11 @@ class Job:
             return self.late(document.size, done)
         before = self.before(document)
         return self.late(max(0, document.size - (before.size if before else 0)), _AT_LEAST)
+
+    def seems_same(self, document: Document) -> bool:
+        """Whether a document is read only to be sure that it is as it was stored, which is not worth a wait."""
+        known = None if document.path in self.again else self.stored.get(document.path)
+        return known is not None and known.seems_same(document.source, document.size, document.mtime_ns)
 
     def before(self, document: Document) -> Stored | None:
         """What is stored of a conversation that is read on from where it stopped."""

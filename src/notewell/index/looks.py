@@ -20,6 +20,7 @@ class Looks:
         self._root, self._walk = root, walk
         self.unread: tuple[Skipped, ...] = ()  # what could not be read, or only partly, when it was last looked at
         self.probe: ChangeProbe | None = None
+        self._signature = ""  # what everything was indexed with at the last look at all files
 
     def listen(self, places: Places, index: Path | None) -> None:
         """For a process that stays: knows from now on which files have changed, where the system tells."""
@@ -32,9 +33,10 @@ class Looks:
             self.probe.close()
 
     def is_idle(self, sure_s: float) -> bool:
-        """Whether a look within `sure_s` proves that no file has changed, nor what is forgotten."""
+        """Whether a look within `sure_s` proves that no file has changed, nor what is forgotten or trusted."""
         walk = self._walk()
         same = walk.tombstones.load().signature == (walk.store.get_meta("forgotten") or "")
+        same = same and walk.signature == self._signature
         return same and self.probe is not None and self.probe.unchanged(within_s=sure_s)
 
     def look(self, sure_s: float, options: SyncOptions) -> SyncReport:
@@ -56,7 +58,9 @@ class Looks:
         return report
 
     def _all(self, options: SyncOptions) -> SyncReport:
-        report = self._walk().sync(force=options.force, deadline=options.deadline, progress=options.progress)
+        walk = self._walk()
+        self._signature = walk.signature  # of before, so that no change in between is missed
+        report = walk.sync(force=options.force, deadline=options.deadline, progress=options.progress)
         self.unread = report.skipped
         return report
 

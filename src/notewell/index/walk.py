@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 from notewell.index.documents import chunks_of, facts_of, origin_of, words_of
 from notewell.index.job import Job
 from notewell.index.plan import Plan, plan
+from notewell.index.remarks import Remarks
 from notewell.notes.tombstones import Tombstones
 from notewell.opener import is_in
 from notewell.sources.source import Comparing, Conversations, Detachable, Known, Linked, Narrowing, Source, Watchable
+from notewell.sources.trust import Trust
 from notewell.store.lazy import LazyModule
 from notewell.store.ports import Store
 from notewell.store.values import ChunkWords, Stored
@@ -64,6 +66,7 @@ class Walk:
     tombstones: Tombstones = field(default_factory=Tombstones)
     extra_origin: str = field(default="owner", kw_only=True)
     redactor: Redactor | None = field(default=None, kw_only=True)
+    trust: Trust | None = field(default=None, kw_only=True)
 
     def sync(self, *, force: bool = False, deadline: float | None = None, progress: Progress = silent) -> SyncReport:
         """Makes keywords current; the next sync goes on where a `deadline` (monotonic) cut, the newest notes first."""
@@ -88,15 +91,17 @@ class Walk:
         if {place_of_note(path) for path in work.drop} & {stone.place for stone in forgotten.stones}:
             return None  # it may have another name now, under which it stays forgotten
         with _uncollected():
-            job = Job(
-                work, dict.fromkeys((d.path for d in found.documents), first), stored, forgotten, deadline=deadline
-            )
-            return _told(self._apply(job, progress), work, found.skipped, begun, complete=True)
+            readers = dict.fromkeys((d.path for d in found.documents), first)
+            remarks = self.remarks()
+            remarks.drop(found.gone)
+            job = Job(work, readers, stored, forgotten, remarks, deadline=deadline)
+            report = self._apply(job, progress)
+            return _told(report, work, (*found.skipped, *remarks.of_others(readers)), begun, complete=True)
 
     def _standing(self) -> tuple[Forgotten, dict[str, str], dict[str, str]]:
         """What is forgotten, what the index should be made with, and what it was made with."""
         forgotten = self.tombstones.share()
-        wanted = {"analysis": self._signature, "forgotten": forgotten.signature}
+        wanted = {"analysis": self.signature, "forgotten": forgotten.signature}
         return forgotten, wanted, {key: str(self.store.get_meta(key) or "") for key in wanted}
 
     def _sync(self, begun: float, *, force: bool, deadline: float | None, progress: Progress) -> SyncReport:
@@ -118,11 +123,18 @@ class Walk:
             wanted["forgotten"] = Forgotten((*forgotten.stones, *moved)).signature
             forgotten = self.tombstones.add(moved)
         kept = {path: s for path, s in stored.items() if path not in fresh} if fresh else stored
-        job = Job(work, readers, kept, forgotten, fresh, again, deadline)
+        remarks = Remarks(self.store, self.signature, afresh=force)
+        if complete:
+            remarks.drop([path for path in remarks.paths if path not in readers and path not in same])
+        job = Job(work, readers, kept, forgotten, remarks, fresh, again, deadline)
         report = self._apply(job, progress)
         if complete and not report.left:
             self._note(wanted, current)
-        return _told(report, work, skipped, begun, complete=complete)
+        return _told(report, work, (*skipped, *remarks.of_others()), begun, complete=complete)
+
+    def remarks(self) -> Remarks:
+        """What is known of documents that could not be read, or only partly, when they were last read."""
+        return Remarks(self.store, self.signature)
 
     def _moved(self, work: Plan, readers: Mapping[str, Source], forgotten: Forgotten) -> list[Tombstone]:
         """The tombstones of notes that are gone, for new notes with that text: what was renamed stays forgotten."""
@@ -165,11 +177,22 @@ class Walk:
                 current[key] = value
 
     @property
-    def _signature(self) -> str:
+    def signature(self) -> str:
         """What a document was indexed with; under another signature it is rebuilt."""
         rules = self.redactor.signature if self.redactor else "as it is"
         signature = f"{ANALYSER} {self.size.tokens}/{self.size.overlap} {rules}"
-        return signature if self.extra_origin == "owner" else f"{signature} extra={self.extra_origin}"
+        signature += "" if self.extra_origin == "owner" else f" extra={self.extra_origin}"
+        return f"{signature} untrusted" if self._doubted else signature
+
+    @property
+    def knows_whose(self) -> bool:
+        """Whether all passages are told apart into the user's own and others'."""
+        return not self._doubted or str(self.store.get_meta("analysis") or "") == self.signature
+
+    @property
+    def _doubted(self) -> str:
+        """The folder whose notes are not the user's own; empty if they are."""
+        return self.trust.root if self.trust is not None and self.trust.doubt is not None else ""
 
     def _due(
         self, what: str, wanted: Mapping[str, str], current: Mapping[str, str], stored: Mapping[str, Stored]
@@ -189,6 +212,9 @@ class Walk:
         drop = job.plan.drop
         todo = job.order()
         dropped = 0
+        if job.remarks.changed:  # of documents that are gone
+            with self.store.writing():
+                job.remarks.save()
         while dropped < len(drop) and not job.late(0, dropped):
             self.store.documents.drop(drop[dropped : dropped + _DROP_BATCH])
             dropped = min(len(drop), dropped + _DROP_BATCH)
@@ -210,8 +236,12 @@ class Walk:
                 while True:
                     document = todo[position]
                     position += 1
-                    if job.waits(document, position - 1):
-                        counts["left"] += 1  # a large file that would take longer than there is time
+                    late = job.waits(document, position - 1)  # a large file that would take longer than there is time
+                    if reason := job.remarks.refused(document, sure=not late):
+                        skipped.append(Skipped(document.path, reason, document.source))
+                        job.remarks.note(document, reason, partly=False)
+                    elif late:
+                        counts["same" if job.seems_same(document) else "left"] += 1
                     else:
                         done = self._one(document, job)
                         counts[done.what if done.what != "put" else "added" if document.path in new else "changed"] += 1
@@ -222,9 +252,11 @@ class Walk:
                             skipped.append(Skipped(document.path, done.reason, document.source, partly))
                     if position == len(todo) or time.monotonic() >= until or job.late(0, position):
                         break
+                job.remarks.save()
             if position < len(todo):
                 gc.collect(1)  # what other threads left; the values that stay are in an older generation by then
             progress("notes", position, len(todo))
+        counts.update("same" if job.seems_same(one) else "left" for one in todo[position:])
         return SyncReport(
             added=counts["added"],
             changed=counts["changed"],
@@ -234,7 +266,7 @@ class Walk:
             skipped=tuple(skipped),
             redacted=dict(job.redacted),
             forgotten=counts["forgotten"],
-            left=counts["left"] + len(todo) - position + len(job.plan.drop) - dropped,
+            left=counts["left"] + len(job.plan.drop) - dropped,
         )
 
     def _one(self, document: Document, job: Job) -> _Outcome:
@@ -252,9 +284,11 @@ class Walk:
                 self.store.documents.drop([document.path])
                 return _Outcome("skipped", str(error))
         found = job.ahead.take(document) if job.ahead else None
-        return self._put(
-            document, found or self._reader(job.forgotten).read(document, source, job.digest(document)), job
-        )
+        found = found or self._reader(job.forgotten).read(document, source, job.digest(document))
+        if found.what != "kept":
+            reason = found.reason if found.what != "gone" else ""
+            job.remarks.note(document, reason, partly=found.what != "skipped")
+        return self._put(document, found, job)
 
     def _put(self, document: Document, found: read_ahead.Reading, job: Job) -> _Outcome:
         """Stores what a note became."""
@@ -270,10 +304,10 @@ class Walk:
         fresh = document.path in job.fresh or (stored and self._renamed(document.path, found.chunks, words))
         self.store.documents.put(document, found.digest, found.facts, found.chunks, words=words, fresh=fresh)
         self._link(document, job.readers[document.path], found.edges)
-        return _Outcome("put", chunks=len(found.chunks), forgotten=found.hidden)
+        return _Outcome("put", found.reason, chunks=len(found.chunks), forgotten=found.hidden)
 
     def _reader(self, forgotten: Forgotten) -> read_ahead.Reader:
-        return read_ahead.Reader(self.size, forgotten, self.redactor, self.extra_origin)
+        return read_ahead.Reader(self.size, forgotten, self.redactor, self.extra_origin, self._doubted)
 
     def _ahead(self, job: Job, todo: Sequence[Document]) -> read_ahead.ReadingAhead | None:
         """A second process for notes that can be read anywhere, where no time is set."""
@@ -282,7 +316,11 @@ class Walk:
         sources = [source.detached() for source in self.sources if isinstance(source, Detachable)]
         numbers = {id(s): n for n, s in enumerate(s for s in self.sources if isinstance(s, Detachable))}
         found = ((d, numbers.get(id(job.readers[d.path]))) for d in todo)
-        tasks = [read_ahead.Task(d, number, job.digest(d)) for d, number in found if number is not None]
+        tasks = [
+            read_ahead.Task(document, number, job.digest(document))
+            for document, number in found
+            if number is not None and not job.remarks.refused(document)
+        ]
         return read_ahead.ahead_of(self._reader(job.forgotten), sources, tasks)
 
     def _renamed(self, path: str, chunks: Sequence[Chunk], words: Sequence[ChunkWords]) -> bool:
@@ -318,11 +356,13 @@ class Walk:
         documents = [found[path] for path in paths if path in found]
         readers = {d.path: s for s, d in documents}
         work = Plan(change=tuple(d for _, d in documents))
-        job = Job(work, readers, {}, self.tombstones.load(), again=frozenset(readers))
+        remarks = self.remarks()
+        job = Job(work, readers, {}, self.tombstones.load(), remarks, again=frozenset(readers))
         with self.store.writing():
             for _, document in documents:
                 if self._one(document, job).what == "kept":
                     self.store.documents.drop([document.path])
+            remarks.save()
 
     def copies_with(self, paths: Sequence[str], forgotten: Forgotten) -> list[str]:
         """Our own copies of conversations that still hold forgotten text."""
@@ -372,7 +412,7 @@ class Walk:
 
     def origin(self, document: Document, text: str) -> str:
         """Who wrote a document, by its place and its front matter."""
-        return origin_of(document, parse(text), self.extra_origin)
+        return origin_of(document, parse(text), self.extra_origin, self._doubted)
 
     def safe(self, text: str) -> str:
         """A text as the index may hold it: without secrets."""

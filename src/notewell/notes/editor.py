@@ -8,6 +8,7 @@ still as it was read; what another program appends to the old one in that moment
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import unicodedata
@@ -19,6 +20,7 @@ from notewell.errors import NoteError, StoreBusyError, UsageError
 from notewell.opener import MOST_KEPT_BYTES, Opener, fill, settle
 from notewell.sources.source import NoteFiles
 from notewell.store.lock import locked
+from notewell.store.nearest import made_mine
 from notewell.text.note_edit import Insertion, keep_ends
 from notewell.text.note_files import decode_exactly, encode_like, encoding_of, stray_byte
 
@@ -41,8 +43,10 @@ class Written:
 class Notes:
     """Writes the notes of a workspace."""
 
-    def __init__(self, files: NoteFiles, lock_path: Path | None) -> None:
+    def __init__(self, files: NoteFiles, lock_path: Path | None, refuse: Callable[[str], None] | None = None) -> None:
+        """`refuse` raises for a location where nothing may be written, as it is another user's."""
         self.files = files
+        self._refuse = refuse or (lambda _location: None)
         self.lock_path = lock_path
         self._opener: Opener = files.opener
 
@@ -56,6 +60,7 @@ class Notes:
         real = os.path.realpath(asked)
         if os.path.isdir(real):
             raise UsageError(f"{path} is a folder", hint="name a file in it")
+        self._refuse(real)
         root = str(self.files.root)
         inside = asked.startswith(root.rstrip(os.sep) + os.sep)
         name = os.path.relpath(asked, root) if inside else asked
@@ -69,6 +74,13 @@ class Notes:
                 raise StoreBusyError("another process is writing notes of this workspace", hint="try again")
             yield
 
+    @contextlib.contextmanager
+    def _writing_at(self, location: str) -> Iterator[None]:
+        """The same, where this user may write."""
+        self._refuse(location)
+        with self.writing():
+            yield
+
     def sweep(self, location: str) -> None:
         """Deletes drafts beside a note that a killed process left; under the lock they can be nobody else's."""
         folder = os.path.dirname(location)
@@ -79,7 +91,7 @@ class Notes:
 
     def add(self, location: str, compose: Callable[[str], Insertion | None], *, start: str) -> Written | None:
         """Inserts what `compose`, maybe called again, makes of the present text; a new file begins with `start`."""
-        with _explained(location), self.writing():
+        with _explained(location), self._writing_at(location):
             written = self._add(location, compose, start)
         if written is not None:
             # After the lock, so that several writers wait for the disk together, not one after another.
@@ -116,7 +128,7 @@ class Notes:
 
     def change(self, location: str, edit: Callable[[str], str], *, keep: Callable[[bytes], None]) -> bool:
         """Rewrites a note; `keep` gets its bytes first. Returns whether anything changed."""
-        with self.writing(), _explained(location):
+        with self._writing_at(location), _explained(location):
             self.sweep(location)
             for _ in range(_TRIES):
                 data = self._bytes(location)
@@ -140,7 +152,7 @@ class Notes:
 
         None is a note that does not exist.
         """
-        with self.writing(), _explained(location):
+        with self._writing_at(location), _explained(location):
             self.sweep(location)
             now = self._bytes(location) if os.path.lexists(location) else None
             if now != before:
@@ -161,7 +173,7 @@ class Notes:
 
     def put(self, location: str, data: bytes) -> bool:
         """Makes a note that only its owner can read, completely or not at all; False where there is one already."""
-        with self.writing(), _explained(location):
+        with self._writing_at(location), _explained(location):
             if os.path.lexists(location):
                 return False
             os.makedirs(os.path.dirname(location), exist_ok=True)
@@ -170,7 +182,7 @@ class Notes:
 
     def remove(self, location: str, *, keep: Callable[[bytes], None]) -> None:
         """Deletes a note; `keep` gets its bytes first."""
-        with self.writing(), _explained(location):
+        with self._writing_at(location), _explained(location):
             self.sweep(location)
             keep(self._bytes(location))
             os.unlink(location)
@@ -273,12 +285,17 @@ class Notes:
 
 @contextlib.contextmanager
 def _explained(location: str) -> Iterator[None]:
-    """Turns failures of the file system into a NoteError."""
+    """Turns failures of the file system into a NoteError, of a name into a UsageError."""
     try:
         yield
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            message = f"the file name has too many letters: {os.path.basename(location)[:40]}…"
+            raise UsageError(message, hint="give it a shorter name") from error
         message = f"{location} cannot be written: {error.strerror or error}"
-        raise NoteError(message, hint="check the disk and the permissions; the note is as it was") from error
+        mine = made_mine(location, os.path.dirname(location)) if isinstance(error, PermissionError) else ""
+        hint = f"{mine or 'check the disk and the permissions'}; the note is as it was"
+        raise NoteError(message, hint=hint) from error
 
 
 def _text(data: bytes, location: str) -> str:

@@ -27,7 +27,7 @@ from notewell.text.link_syntax import place_of
 from notewell.text.markdown import split_lines
 from notewell.text.reference_syntax import lines_of, parse_reference
 from notewell.text.words import clean
-from notewell.types import Chunk, Document, Edge, End, Filters, Found, Hit, Notice, Progress, silent
+from notewell.types import REDACTED, Chunk, Document, Edge, End, Filters, Found, Hit, Notice, Progress, silent
 
 if TYPE_CHECKING:
     from notewell.notes import editor, link_walk, links, selection, timeline, whole_note
@@ -51,6 +51,11 @@ class Text:
     text: str
     chunk: Chunk | None = None
     origin: str = "owner"
+
+    @property
+    def hidden(self) -> int:
+        """How many secrets are shown as a mark instead."""
+        return self.text.count(REDACTED)
 
 
 class Notebook:
@@ -260,6 +265,7 @@ class Notebook:
         link_walk.check_kind(kind)
         self.index.ensure_fresh(embed=False)
         ends = [self._node(one, dangling=remove) for one in (start, end)]
+        self.index.trust.refuse_writing(os.path.join(self.index.root, links.LINKS_FILE))
         edge, same = link_walk.edge_between(self._links, kind, *ends)
         with locked(self.index.beside("links.lock"), wait_s=10.0) as mine:
             if not mine:
@@ -301,7 +307,7 @@ class Notebook:
     def notes(self) -> editor.Notes:
         """What writes the notes of this workspace."""
         self.index.settle()  # the lock is next to the index
-        return editor.Notes(self.index.files, self.index.beside("notes.lock"))
+        return editor.Notes(self.index.files, self.index.beside("notes.lock"), self.index.trust.refuse_writing)
 
     @property
     def remembering(self) -> remember_.RememberContext:
@@ -385,6 +391,8 @@ class Notebook:
             context = self.forgetting(now)
             if not pieces:
                 return forget_.Receipt("", ())
+            for path in {p.path for p in pieces if from_files and p.source != "sessions"}:
+                self.index.trust.refuse_writing(os.path.join(self.index.root, path))
             return forget_.forget(context, pieces, everywhere=everywhere, from_files=from_files, backup=backup)
 
     def unforget(self, name: str) -> tuple[int, tuple[str, ...]]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from notewell.errors import ChangedError, NotewellError, NotFoundError, UsageError
 from notewell.notes.forget import Receipt, cut_out, elsewhere, forget
 from notewell.notes.notebook import Notebook
-from notewell.notes.remember import NewMemory, plan, same_unit
+from notewell.notes.remember import NewMemory, concealed, plan, same_unit
 from notewell.notes.selection import Piece
 from notewell.notes.undo_log import Change, FileChange, UndoLog, hash_of, hunks, taken_back
 from notewell.opener import MOST_KEPT_BYTES, beside
@@ -241,7 +241,10 @@ class Proposals:
         if old is None and same_unit(text, planned.bare):
             return self._keep(Proposal("", action, f"this is already in {planned.path}"))
         added = planned.compose(text)
-        after = encode_like(text[: added.offset] + added.text + text[added.offset :], data or b"")
+        made = text[: added.offset] + added.text + text[added.offset :]
+        after = encode_like(made, data or b"")
+        if self._index.redactor:
+            said += [notice.message for notice in concealed(planned.path, made, added.start_line)]
         if planned.path.startswith("memory/") and self._makes_folder():
             said.append("memory/ is new here: folder = always is set too, so that the other notes stay searched")
         what = f"{planned.path} gets a new entry" if data is not None else f"{planned.path} is a new note"

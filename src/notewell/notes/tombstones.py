@@ -294,15 +294,17 @@ def _checked(name: str) -> Iterator[None]:
         raise StoreError(message, hint="put it back from a copy, or delete it and forget again") from error
 
 
-def tombstones_of(store: Store, root: Path | None = None, away: Path | None = None) -> Tombstones:
+def tombstones_of(store: Store, root: Path | None = None, away: Path | None = None, *, here: bool = True) -> Tombstones:
     """Those of the workspace at `root`, in its own folder, or in the folder `away` where that cannot be written.
+
+    If not `here`, its own folder is somebody else's, and not looked into.
 
     An index in a database has them too. Those that earlier versions kept next to an index are read.
     """
     beside_it: Place = TombstoneFile(store.file.with_name(NAME)) if store.file else StoredTombstones(store)
     if root is None:
         return Tombstones(beside_it)
-    own = own_folder(root)
+    own = own_folder(root) if here else None
     ours = TombstoneFile(own / NAME, root) if own else None
     far = TombstoneFile(away / NAME) if away else None
     known = {_where(one): one for one in (beside_it, far, ours) if one}

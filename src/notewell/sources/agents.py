@@ -23,6 +23,7 @@ from typing import Any
 from notewell.opener import ANYWHERE, MOST_SETTINGS_BYTES, Opener, inside, is_in
 from notewell.sources.files import scan_paths
 from notewell.sources.source import Scanned
+from notewell.sources.trust import first_line
 from notewell.text.note_files import decode
 from notewell.text.reference_syntax import NOTES
 from notewell.types import Document
@@ -188,17 +189,10 @@ def repository_of(root: str) -> str:
 
 def _main_of(here: str, mark: str) -> str:
     """The main folder of a worktree; a clone can bring any `.git` file, so the repository must name it in turn."""
-    gitdir = _line(mark).removeprefix("gitdir:").strip()
+    gitdir = first_line(mark).removeprefix("gitdir:").strip()
     gitdir = os.path.normpath(os.path.join(here, gitdir)) if gitdir else ""
     git, _, name = gitdir.partition(f"{os.sep}worktrees{os.sep}")
     if not name or os.sep in name or os.path.basename(git) != ".git":
         return ""
-    back = _line(os.path.join(gitdir, "gitdir"))
+    back = first_line(os.path.join(gitdir, "gitdir"))
     return os.path.dirname(git) if back and os.path.realpath(back) == os.path.realpath(mark) else ""
-
-
-def _line(location: str) -> str:
-    try:
-        return ANYWHERE.read(location, most=_HEAD_BYTES, cut=True).decode("utf-8", "replace").strip()
-    except OSError:
-        return ""

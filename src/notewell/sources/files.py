@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -17,6 +16,7 @@ from notewell.sources.source import Known, Scanned
 from notewell.sources.tree_walk import VIRTUAL_ENVIRONMENT, TreeWalk, fixed_part, is_below
 from notewell.sources.tree_walk import path_of as path_of  # noqa: PLC0414 - for other sources
 from notewell.sources.tree_walk import too_large as too_large  # noqa: PLC0414
+from notewell.sources.trust import Trust
 from notewell.text.note_files import ENTRY_FILES, decode
 from notewell.types import Document, Notice, Skipped
 
@@ -30,15 +30,17 @@ class FileSource:
     """`MEMORY.md`, `USER.md`, `memory/**/*.md` and the extra paths of a workspace, or all notes of its folder.
 
     `folder` is the mode of `Folder`; in mode `auto` the folder is read if there is neither `MEMORY.md` nor `memory/`.
+    Without `trust`, whom a file belongs to does not matter.
     """
 
     name = "memory"
 
     def __init__(
         self, root: Path, *, extra_paths: Sequence[str] = (), max_file_bytes: int = 50_000_000, folder: str = "auto",
-        folder_limit: int = 20_000,
+        folder_limit: int = 20_000, trust: Trust | None = None,
     ) -> None:  # fmt: skip
         self.root = Path(os.path.realpath(root))
+        self.trust = trust
         self.extra_paths = tuple(extra_paths)
         self.max_file_bytes = max_file_bytes
         self.folder, self.folder_limit = folder, folder_limit
@@ -66,7 +68,8 @@ class FileSource:
         self._spare = _SOME
         if (folder := walk.folder) is not None:
             self.unread, self._spare = folder.unread, folder.spare
-            hint = "run it in a smaller folder, list what to leave out in .notewellignore, or raise folder_limit"
+            hint = "run it in a smaller folder, list what to leave out in .notewellignore, "
+            hint += "or raise folder_limit in your own settings"
             self.notices += (Notice("folder_cut", folder.cut, hint),) if folder.cut else ()
         return walk.scanned()
 
@@ -134,13 +137,13 @@ class FileSource:
 
     def read(self, document: Document) -> str:
         """The text; of a file over the limit its first part, up to the end of a line."""
-        with io.BufferedReader(self.opener.file(document.location)) as file:
-            data = file.read(_FIRST_BYTES)
-            if len(data) == _FIRST_BYTES:
-                decode(data)  # a large binary file is not read to its end to learn that it is one
-                data += file.read(max(0, self.max_file_bytes + 1 - len(data)))
-        if len(data) > self.max_file_bytes:
-            data = data[: self.max_file_bytes]
+        most = self.max_file_bytes
+        data = self.opener.read(document.location, most=_FIRST_BYTES, cut=True)
+        if len(data) == _FIRST_BYTES:
+            decode(data)  # a large binary file is not read to its end to learn that it is one
+            data = self.opener.read(document.location, most=most + 1, cut=True)
+        if len(data) > most:
+            data = data[:most]
             data = data[: data.rfind(b"\n", -_FIRST_BYTES) + 1] or data
         return decode(data)
 

@@ -80,7 +80,13 @@ def _notes(settings: Settings, files: NoteFiles, deadline: float) -> Iterator[So
     if settings.extra_paths:
         about = f"extra_paths: {', '.join(settings.extra_paths)}"
         yield SourceState("extra", about, read=True, documents=extra)
-    if not settings.documents.paths:  # else they are read in place
+    if paths := settings.documents.paths:
+        from notewell.sources.paged_files import PagedSource  # noqa: PLC0415 - few workspaces have documents
+
+        about = f"documents.paths: {', '.join(paths)}"
+        count = len(PagedSource(files.root, paths=paths).scan(deadline=deadline).documents)
+        yield SourceState("documents", about, read=True, documents=count, what="documents")
+    else:
         yield from _documents(documents, [d.path for d in found])
 
 

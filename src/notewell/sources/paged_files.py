@@ -10,7 +10,7 @@ from pathlib import Path
 from notewell.errors import NoteError
 from notewell.sources.files import opener_of, scan_paths
 from notewell.sources.imports.formats import PAGED, format_of_file
-from notewell.sources.imports.items import Item, Part, line_of
+from notewell.sources.imports.items import Item, line_of
 from notewell.sources.imports.rendering import note_of
 from notewell.sources.source import Scanned
 from notewell.text.note_files import stem_of
@@ -21,7 +21,7 @@ _Mark = tuple[str, int, int]
 
 
 class PagedSource:
-    """Documents in the paths that the user names. One that cannot be read is found by its name, and says why."""
+    """Documents in the paths that the user names."""
 
     name = "documents"
 
@@ -53,15 +53,11 @@ class PagedSource:
     def _item(self, document: Document) -> Item:
         kind = format_of_file(document.path)
         data = self.opener.read(document.location, most=self.max_bytes)
-        title = line_of(stem_of(document.path).replace("_", " ")) or document.path
         try:
             item = kind.read(data, document.path) if kind and data else None
-            reason = "it has no text"
-        except NoteError as error:  # the library is missing: it is tried again, and cheaply
-            raise ValueError(f"{error} ({error.hint})") from error
-        except ValueError as error:  # kept as its label, since trying again may take a minute
-            item, reason = None, str(error)
+        except NoteError as error:  # the library is missing: what it read before stays, and it is tried again
+            raise OSError(f"{error} ({error.hint})") from error
         if item is None:
-            label = f"{kind.label if kind else 'File'} {line_of(document.path)}: {reason}"
-            return Item("", title, (Part(label, label),), origin="untrusted")
+            raise ValueError("it has no text")
+        title = line_of(stem_of(document.path).replace("_", " ")) or document.path
         return replace(item, title=item.title or title)

@@ -19,6 +19,7 @@ from notewell.opener import OUTSIDE, Opener
 from notewell.sources.folder import HIDDEN, RULES, TEXTS, Folder
 from notewell.sources.ignore_rules import GIT_RULES, OWN_RULES, Oddity, Rules
 from notewell.sources.source import Known, Scanned
+from notewell.sources.trust import Trust
 from notewell.text.globs import pattern_of
 from notewell.text.note_files import ENTRY_FILES
 from notewell.text.reference_syntax import NOTES
@@ -30,6 +31,7 @@ IGNORED_FOLDERS = frozenset(
 VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
 _JUNCTIONS = os.name == "nt"  # links that do not say so
 _LOOK_EVERY = 64
+UNREAD_FOLDER = "folder cannot be read"
 _DEEPEST = 200  # folders in folders
 _NAME = attrgetter("name")
 _DETOUR = re.compile(r"/\.{0,2}(?:/|\Z)")
@@ -42,6 +44,7 @@ class Walked(Protocol):
     extra_paths: tuple[str, ...]
     max_file_bytes: int
     opener: Opener
+    trust: Trust | None
 
     @property
     def mode(self) -> str:
@@ -60,7 +63,7 @@ class TreeWalk:
     ) -> None:  # fmt: skip
         self.root, self.extra_paths, self.max_file_bytes = str(source.root), source.extra_paths, source.max_file_bytes
         self.deadline, self._limit, self._first = deadline, limit, first
-        self._source, self._opener = source, source.opener
+        self._source, self._opener, self._trust = source, source.opener, source.trust
         self.folder: Folder | None = None
         self._prefix = self.root.rstrip("/") + "/"
         self.documents: dict[str, Document] = {}
@@ -185,7 +188,7 @@ class TreeWalk:
                 return sorted(found, key=_NAME)
         except OSError as error:
             self.complete = False
-            self._skip(self._name(folder), f"folder cannot be read: {error.strerror}")
+            self._skip(self._name(folder), f"{UNREAD_FOLDER}: {error.strerror}")
             return []
 
     def _tree(self, folder: str, kind: str, rules: Rules, accepts: Callable[[str], bool]) -> None:
@@ -389,7 +392,8 @@ class TreeWalk:
             if (known := self._known.get(path)) is not None and known.same(kind, stat.st_size, stat.st_mtime_ns):
                 return
             day = self.folder.vault.day_of(path) if self.folder is not None else None
-            self.documents[path] = Document(path, kind, stat.st_size, stat.st_mtime_ns, location, day)
+            strange = self._trust is not None and not self._trust.believes(stat.st_uid, location)
+            self.documents[path] = Document(path, kind, stat.st_size, stat.st_mtime_ns, location, day, strange)
             if self._first:
                 self.deadline = -math.inf
         elif os.path.normpath(self._places[path]) != os.path.normpath(location):

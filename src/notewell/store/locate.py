@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +14,12 @@ from notewell.opener import is_in
 from notewell.settings import Settings, data_folder, in_home, index_flags
 from notewell.settings_checks import is_database, without_password
 from notewell.store.lock import locked
-from notewell.store.nearest import FOLDER, is_marked
+from notewell.store.nearest import FOLDER, is_foreign, is_marked, keeps_here, name_of_owner
 from notewell.store.own_folder import make_own_folder, own_folder
 from notewell.store.ports import FileBacked, Store
 from notewell.store.sqlite.connection import inode_of
 from notewell.store.sqlite.store import SqliteStore
+from notewell.store.values import Finding
 from notewell.types import Notice
 
 NAME = "index.sqlite"
@@ -35,7 +36,8 @@ def _is_wide(root: Path) -> bool:
 def starts_empty(root: Path, settings: Settings) -> bool:
     """Whether a workspace has no folder for an index yet, and nobody named another place for one."""
     own = settings.index
-    return not own.path and not own.url and not os.path.lexists(root / FOLDER)
+    there = os.path.lexists(root / FOLDER) and keeps_here(root, settings.trusted_folders)
+    return not own.path and not own.url and not there
 
 
 def index_path(
@@ -52,10 +54,10 @@ def index_path(
         if make:
             _make_folder(where.parent, hint="set index.path to a folder that can be written")
         return where, ()
-    own, wide = own_folder(root), _is_wide(root)
-    if not wide and not make and own is not None and not own.exists() and os.access(root, os.W_OK):
+    own, reason = own_folder(root), _why_not_here(root, settings)
+    if reason is None and not make and own is not None and not own.exists() and os.access(root, os.W_OK):
         return own / NAME, ()
-    if not wide:
+    if reason is None:
         with contextlib.suppress(OSError):
             folder = make_own_folder(root)
             if os.access(folder, os.W_OK):
@@ -67,10 +69,18 @@ def index_path(
     except OSError as error:
         message = f"neither {root} nor {folder} can be written: {error.strerror}"
         raise StoreError(message, hint="set HOME, or set index.path to a folder that can") from error
-    why, hint = "cannot be written", "set index.path to choose another folder"
-    if wide:
-        why, hint = "holds all your folders", "run it in the folder of your notes, or name that with -w"
+    why, hint = reason or ("cannot be written", "set index.path to choose another folder")
     return folder / NAME, (Notice("index_elsewhere", f"{root} {why}, so the index is in {folder}", hint),)
+
+
+def _why_not_here(root: Path, settings: Settings) -> tuple[str, str] | None:
+    """Why the index of a workspace must not be in it, and what helps; None if it may be."""
+    if not keeps_here(root, settings.trusted_folders):
+        owner = name_of_owner(root if is_foreign(root, ()) else root / FOLDER)
+        return f"belongs to {owner}", "notewell sources says what to do if you trust them"
+    if _is_wide(root):
+        return "holds all your folders", "run it in the folder of your notes, or name that with -w"
+    return None
 
 
 def folder_away(root: Path, env: Mapping[str, str]) -> Path:
@@ -103,20 +113,35 @@ def open_index(root: Path, settings: Settings, env: Mapping[str, str]) -> tuple[
 
 def _open_database(url: str, *, root: Path, settings: Settings) -> Store:
     index = settings.index
-    return open_database(url, workspace=index.workspace or str(root), agent=index.agent, timeout_s=index.timeout_s)
+    name = index.workspace or str(root)
+    return open_database(url, workspace=name, owner=index.owner, agent=index.agent, timeout_s=index.timeout_s)
 
 
-def open_database(url: str, *, workspace: str, agent: str = "", timeout_s: float = 10.0) -> Store:
+def open_database(url: str, *, workspace: str, owner: str = "", agent: str = "", timeout_s: float = 10.0) -> Store:
     """A workspace of a PostgreSQL database."""
+    _refuse_unknown(url)
+    from notewell.store.postgres.store import PostgresStore  # noqa: PLC0415 - an extra, and slow to load
+
+    return PostgresStore(url, workspace=workspace, owner=owner, agent=agent, timeout_s=timeout_s)
+
+
+def admit(url: str, roles: Sequence[str], *, timeout_s: float) -> list[Finding]:
+    """Makes the tables of a database or gives them to a role without login, and lets roles use them."""
+    _refuse_unknown(url)
+    from notewell.store.postgres.roles import set_up  # noqa: PLC0415 - an extra, and slow to load
+
+    return set_up(url, roles, timeout_s=timeout_s)
+
+
+def _refuse_unknown(url: str) -> None:
     if not is_database(url):
         message = f"{without_password(url)!r} is not the address of a known kind of database"
         raise UsageError(message, hint="postgresql://…")
     try:
-        from notewell.store.postgres.store import PostgresStore  # noqa: PLC0415 - an extra, and slow to load
+        import notewell.store.postgres.store  # noqa: F401, PLC0415
     except ImportError as error:
         message = f"an index in PostgreSQL needs a package that is not installed: {error.name}"
         raise StoreError(message, hint="pip install 'notewell[postgres]'") from error
-    return PostgresStore(url, workspace=workspace, agent=agent, timeout_s=timeout_s)
 
 
 def open_named(name: str, *, root: Path, settings: Settings, new: bool) -> Store:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from notewell.errors import StoreError
 from notewell.opener import beside
+from notewell.store.nearest import made_mine
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.002, 0.05
 
@@ -20,19 +21,42 @@ def locked(path: Path | None, *, wait_s: float) -> Iterator[bool]:
     if path is None:
         yield True
         return
+    until = time.monotonic() + wait_s
+    handle = _open(path)
     try:
-        handle = beside(path).open(path, os.O_CREAT | os.O_RDWR)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}", hint="check the disk and its folder") from error
-    try:
-        until = time.monotonic() + wait_s
-        pause = _FIRST_PAUSE_S
-        while not (taken := _try(handle)) and (left := until - time.monotonic()) > 0:
-            time.sleep(min(pause, left))
-            pause = min(_LONGEST_PAUSE_S, pause * 2)
+        while (taken := _within(handle, until)) and _is_gone(handle, path):
+            old, handle = handle, _open(path)
+            os.close(old)
         yield taken
     finally:
         os.close(handle)
+
+
+def _open(path: Path) -> int:
+    try:
+        return beside(path).open(path, os.O_CREAT | os.O_RDWR)
+    except OSError as error:
+        hint = made_mine(path, path.parent) or "check the disk and its folder"
+        raise StoreError(f"{path} cannot be written: {error.strerror}", hint=hint) from error
+
+
+def _within(handle: int, until: float) -> bool:
+    pause = _FIRST_PAUSE_S
+    while not (taken := _try(handle)) and (left := until - time.monotonic()) > 0:
+        time.sleep(min(pause, left))
+        pause = min(_LONGEST_PAUSE_S, pause * 2)
+    return taken
+
+
+def _is_gone(handle: int, path: Path) -> bool:
+    """Whether the file was removed, as its last holder may do: another one may lock a new file by then."""
+    held = os.fstat(handle)
+    if held.st_nlink:
+        return False
+    try:
+        return not os.path.samestat(held, os.stat(path))
+    except FileNotFoundError:
+        return True
 
 
 def _try(handle: int) -> bool:

@@ -29,7 +29,11 @@ class Stored(NamedTuple):
 
     def same(self, source: str, size: int, mtime_ns: int) -> bool:
         """Whether a document is as it was stored; one that changed just before is read again, as git does."""
-        return self[1:4] == (source, size, mtime_ns) and mtime_ns + _RACY_NS <= self[4]
+        return self.seems_same(source, size, mtime_ns) and mtime_ns + _RACY_NS <= self[4]
+
+    def seems_same(self, source: str, size: int, mtime_ns: int) -> bool:
+        """Whether nothing speaks against it; a document that changed just before is read again only to be sure."""
+        return self[1:4] == (source, size, mtime_ns)
 
 
 class Listed(NamedTuple):

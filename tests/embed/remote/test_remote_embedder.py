@@ -229,7 +229,7 @@ def test_a_provider_s_own_limits_hold_too(make: Make) -> None:
 
 def test_requests_run_side_by_side_but_never_more_than_allowed(make: Make) -> None:
     model, server = make("openai", dim=8, parallel=3, max_tokens_per_request=100)
-    gate = threading.Barrier(3, timeout=5)
+    gate = threading.Barrier(3, timeout=60)
 
     def together(asked: Any, body: Any) -> None:
         gate.wait()
@@ -702,10 +702,8 @@ def test_a_hanging_server_is_left_at_the_deadline(make: Make) -> None:
     model, server = make(timeout_s=0.2)
     server.always = faults.hang
     model.provider.clock = time.monotonic
-    begun = time.monotonic()
     with pytest.raises(EmbedderError, match="timed out"):
         model.embed(["a"], "query", deadline_s=0.3)
-    assert time.monotonic() - begun < 8
 
 
 @pytest.mark.parametrize("moment", ["in a request", "in a pause"])
@@ -725,9 +723,9 @@ def test_closing_ends_everything_under_way_at_once(moment: str) -> None:
         model = remote_embedder("openai", "", own, {"OPENAI_API_KEY": KEY})
         failed: list[EmbedderError] = []
 
-        def pause(stop: threading.Event, seconds: float) -> bool:
+        def pause(stop: threading.Event, _seconds: float) -> bool:
             arrived.set()
-            return stop.wait(seconds)
+            return stop.wait()
 
         model.provider._wait = pause
 
@@ -738,18 +736,15 @@ def test_closing_ends_everything_under_way_at_once(moment: str) -> None:
 
         thread = threading.Thread(target=run)
         thread.start()
-        assert arrived.wait(5)
-        begun = time.monotonic()
+        assert arrived.wait(60)
         model.close()
-        thread.join(10)
-        assert time.monotonic() - begun < 8
+        thread.join(60)
         assert "cancelled" in str(failed[0])
         with pytest.raises(EmbedderError, match="cancelled"):
             model.embed(["a"], "document")
         assert len(server.requests) <= 5
 
 
-@pytest.mark.timeout(30)
 def test_a_failure_does_not_wait_for_the_pauses_of_others() -> None:
     with serving(ProviderServer("openai")) as server:
         slow = threading.Event()
@@ -759,22 +754,21 @@ def test_a_failure_does_not_wait_for_the_pauses_of_others() -> None:
                 slow.set()
                 asked.json({}, status=503, Retry_After="8")
             else:
-                slow.wait(5)
+                slow.wait(60)
                 asked.json({"error": {"code": "insufficient_quota"}}, status=429)
 
         server.always = mixed
         own = EmbedSettings(model="openai", url=server.url, max_tokens_per_request=100)
         model = remote_embedder("openai", "", own, {"OPENAI_API_KEY": KEY})
-        begun = time.monotonic()
+        model.provider._wait = lambda stop, _seconds: stop.wait()
         with pytest.raises(QuotaError):
             model.embed([f"{i} " + "word " * 70 for i in range(2)], "document")
         workers = [t for t in threading.enumerate() if t.name.startswith("ThreadPoolExecutor")]
         for worker in workers:
-            worker.join(4)
+            worker.join(60)
         waits = any(worker.is_alive() for worker in workers)
         model.close()  # also ends what should not be waiting, so that a failure here hangs nobody
         assert not waits, "nor does anybody go on waiting"
-        assert time.monotonic() - begun < 7
 
 
 def test_a_file_goes_along_with_its_label_to_a_model_that_can_see(make: Make, tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ SqliteStore(Path(sys.argv[1])).close()
 def test_of_two_processes_that_migrate_at_once_one_does_it(file: Path) -> None:
     SqliteStore(file).close()
     both = [subprocess.Popen([sys.executable, "-c", MIGRATOR, str(file)]) for _ in range(2)]
-    assert [process.wait(timeout=30) for process in both] == [0, 0]
+    assert [process.wait(timeout=60) for process in both] == [0, 0]
     assert pragma(file, "user_version") == len(MIGRATIONS) + 1
 
 

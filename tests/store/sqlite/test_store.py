@@ -236,7 +236,7 @@ def test_threads_read_while_one_writes(file: Path) -> None:
         readers = [pool.submit(read) for _ in range(3)]
         fill(store, 150)
         done.set()
-        assert all(r.result(timeout=20) >= 1 for r in readers)
+        assert all(r.result(timeout=60) >= 1 for r in readers)
     store.close()
 
 
@@ -249,7 +249,7 @@ def test_a_word_that_one_thread_looks_up_is_never_unknown_to_another(
         if "FROM words" in sql and not also:
             also.append(0)
             with ThreadPoolExecutor(1) as pool:
-                also.append(len(pool.submit(store.keywords.lexical, APPLE, 5, Filters()).result(timeout=20)))
+                also.append(len(pool.submit(store.keywords.lexical, APPLE, 5, Filters()).result(timeout=60)))
         return read(self, sql, values)
 
     monkeypatch.setattr(Connection, "all", interrupted)
@@ -289,7 +289,7 @@ def test_close_waits_for_those_who_read(file: Path) -> None:
             readers = [pool.submit(read) for _ in range(3)]
             begun.wait()
             store.close()
-            assert {r.result(timeout=10) for r in readers} == {"the memory is closed"}
+            assert {r.result(timeout=60) for r in readers} == {"the memory is closed"}
 
 
 def test_a_closed_store_says_so(file: Path) -> None:

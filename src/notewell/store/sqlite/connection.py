@@ -157,7 +157,7 @@ class Connection:
         with self.writing():
             if self._made_as() != inode:  # unless another process has been faster
                 # The time of an earlier change of the analysis would claim that notes were read since.
-                self.db.execute("DELETE FROM meta WHERE key IN ('analysis', 'analysis_since')")
+                self.db.execute("DELETE FROM meta WHERE key IN ('analysis', 'analysis_since', 'remarks')")
                 self.db.execute("INSERT OR REPLACE INTO meta VALUES ('inode', ?)", (inode,))
 
     def _made_as(self) -> str:

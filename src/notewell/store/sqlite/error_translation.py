@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from typing import NoReturn
 
 import apsw
 
 from notewell.errors import StoreBusyError, StoreDamagedError, StoreError
+from notewell.store.nearest import made_mine
 
 REBUILD = "notewell index --force rebuilds it"
 
@@ -56,5 +58,7 @@ def reraise(error: apsw.Error, name: str) -> NoReturn:
         raise StoreDamagedError(f"the index {name} lacks a table: {error}", hint=REBUILD) from error
     for kinds, kind, message, hint in _ERRORS:
         if isinstance(error, kinds):
-            raise kind(message.format(name=name, error=error), hint=hint.format(name=name)) from error
+            closed = isinstance(error, (apsw.ReadOnlyError, apsw.PermissionsError, apsw.CantOpenError))
+            mine = made_mine(name, os.path.dirname(name)) if closed else ""
+            raise kind(message.format(name=name, error=error), hint=mine or hint.format(name=name)) from error
     raise error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,13 +11,13 @@ import click
 from notewell.memory import conversations_found
 from notewell.settings import Settings
 from notewell.settings_file import write_setting
-from notewell.surfaces.cli.options import Workspace
+from notewell.surfaces.cli.options import Workspace, on_terminal
 from notewell.text.words import counted
 
 
 def ask_once(here: Workspace) -> None:
     """Asks at a search on a terminal, and remembers the answer in the user's own settings; never in a pipe."""
-    if not _on_terminal() or not here.root.is_dir():
+    if not on_terminal() or not here.root.is_dir():
         return
     settings = here.settings()
     if not (found := _unasked(here.root, settings)):
@@ -41,10 +40,6 @@ def has_question(root: Path, settings: Settings) -> bool:
 
 def _unasked(root: Path, settings: Settings) -> dict[str, int]:
     return conversations_found(root) if _is_open(settings) else {}
-
-
-def _on_terminal() -> bool:
-    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 def _is_open(settings: Settings) -> bool:

@@ -242,6 +242,9 @@ def get(memory: Memory, reference: str, *, raw: bool, as_json: bool) -> None:
     """
     text = memory.get(reference, raw=raw)
     answer(as_json, lambda: view.text(text), lambda: click.echo(render.printable(text.text)))
+    if text.hidden and not raw and not as_json:
+        where = f"{text.path}:{text.start_line}-{text.end_line}"
+        click.secho(f"note: {render.hidden(text.hidden, where)}", err=True, fg="yellow")
 
 
 @cli.command()
@@ -310,8 +313,16 @@ def demo(folder: str | None) -> None:
 
 @cli.command()
 @click.option("--deep", is_flag=True, help="Also read the entire index, and ask models on other machines.")
+@click.option(
+    "--admit",
+    "roles",
+    multiple=True,
+    metavar="ROLE",
+    help="As an administrator: give the tables of a database to nobody who logs in, and let this "
+    "role use them (repeatable).",
+)
 @with_workspace
-def doctor(here: Workspace, *, deep: bool, as_json: bool) -> None:
+def doctor(here: Workspace, *, deep: bool, roles: Sequence[str], as_json: bool) -> None:
     """Find what is wrong, and how to fix it.
 
     Checks everything a search needs; exits with 1 if a check fails.
@@ -319,10 +330,11 @@ def doctor(here: Workspace, *, deep: bool, as_json: bool) -> None:
     \b
     notewell doctor
     notewell doctor --deep
+    notewell doctor --admit alice --admit bob --index postgresql://postgres@db.example/notewell
     """
     from notewell.surfaces.cli import doctor as own  # noqa: PLC0415
 
-    checks = own.examine(here.root, here.flags, os.environ, deep=deep)
+    checks = own.admit(here.settings(), roles) if roles else own.examine(here.root, here.flags, os.environ, deep=deep)
     failed = own.failed(checks)
     told = {
         **own.wire(checks),

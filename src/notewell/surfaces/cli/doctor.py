@@ -11,11 +11,13 @@ from typing import Any
 import click
 
 from notewell import settings as settings_
-from notewell.errors import NotewellError, StoreDamagedError
+from notewell.errors import NotewellError, StoreDamagedError, UsageError
 from notewell.index.survey import no_notes, not_read
 from notewell.memory import Memory, deleted_after_days
 from notewell.model_names import plain_model
+from notewell.search.unread import cure
 from notewell.settings import Settings
+from notewell.store.locate import admit as let_in
 from notewell.store.locate import index_path, open_as_is, open_index
 from notewell.store.network_fs import on_network
 from notewell.store.ports import Store
@@ -38,7 +40,7 @@ def examine(root: Path, flags: Mapping[str, str], env: Mapping[str, str], *, dee
         settings = settings_.load(root, env=env, flags=flags)
     except NotewellError as error:
         return [Finding("workspace", "ok", str(root)), _failed("settings", error)]
-    checks = [Finding("workspace", "ok", str(root)), _settings(root, settings, env)]
+    checks = [Finding("workspace", "ok", str(root)), _settings(root, settings, env), *_engine(settings, env)]
     if settings.index.url:
         return [*checks, *_database(root, settings, env, deep=deep)]
     try:
@@ -51,6 +53,14 @@ def examine(root: Path, flags: Mapping[str, str], env: Mapping[str, str], *, dee
     checks += [_disk(file.parent, store), *_file_system(file)]
     with Memory(root, settings, store) as memory:
         return [*checks, *inside(memory, there=there, deep=deep)]
+
+
+def admit(settings: Settings, roles: Sequence[str]) -> list[Finding]:
+    """Lets roles use the tables of a database, which nobody who logs in owns, and checks them."""
+    if not settings.index.url:
+        hint = "--index postgresql://admin@host/database"
+        raise UsageError("there is no database to admit roles to", hint=hint)
+    return let_in(settings.index.url, roles, timeout_s=settings.index.timeout_s)
 
 
 def _failed(what: str, error: NotewellError) -> Finding:
@@ -100,6 +110,7 @@ def _notes(memory: Memory, *, there: bool) -> Iterator[Finding]:
         told = not_read([state])[0]
         yield Finding(f"not read: {state.name}", "ok" if read else "warn", told.message, told.hint)
     yield from (Finding("notes", "warn", n.message, n.hint) for n in memory.index.files.notices)
+    yield from (Finding("trust", "warn", n.message, n.hint) for n in memory.index.trust.notices)
 
 
 def _settings(root: Path, settings: Settings, env: Mapping[str, str]) -> Finding:
@@ -107,6 +118,14 @@ def _settings(root: Path, settings: Settings, env: Mapping[str, str]) -> Finding
     read = [str(f) for f in files if f.is_file()]
     changed = len({key for key in settings.origins if settings.origins[key] != "default"})
     return Finding("settings", "ok", f"{changed} set; files: {', '.join(read) or 'none'}")
+
+
+def _engine(settings: Settings, env: Mapping[str, str]) -> Iterator[Finding]:
+    """What keeps engines from their folder, or sends them to another."""
+    if settings.engine.enabled:
+        from notewell.surfaces.engine.launch import refused  # noqa: PLC0415
+
+        yield from (Finding("engine", "warn", one.message, one.hint) for one in refused(env))
 
 
 def _disk(folder: Path, store: Store) -> Finding:
@@ -157,8 +176,7 @@ def _index(memory: Memory, *, there: bool, deep: bool) -> Iterator[Finding]:
         todo = f"{status.to_add} to add, {status.to_change} to read again, {status.to_drop} to drop"
         yield Finding("freshness", "warn", todo, "run: notewell index (the next search does it too)")
     for skipped in status.skipped:
-        fix = "fix the file, or list it in .notewellignore"
-        yield Finding("file", "warn", f"{skipped.path}: {skipped.reason}", fix)
+        yield Finding("file", "warn", f"{skipped.path}: {skipped.reason}", cure(skipped))
 
 
 def _conversations(memory: Memory) -> Iterator[Finding]:

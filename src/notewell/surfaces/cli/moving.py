@@ -42,6 +42,7 @@ def migrate(
     from notewell.index.migrate import migrate as copy  # noqa: PLC0415
     from notewell.notes.tombstones import tombstones_of  # noqa: PLC0415
     from notewell.store.locate import folder_away, open_named  # noqa: PLC0415
+    from notewell.store.nearest import keeps_here  # noqa: PLC0415
 
     here = workspace_of(workspace, given)
     root, settings = Path(os.path.realpath(here.root)), here.settings()
@@ -50,7 +51,8 @@ def migrate(
         for name, new in ((source, False), (target, True)):
             stores.append(open_named(name, root=root, settings=settings, new=new))
             stack.callback(stores[-1].close)
-        forgotten = functools.partial(tombstones_of, root=root, away=folder_away(root, os.environ))
+        here_too = keeps_here(root, settings.trusted_folders)
+        forgotten = functools.partial(tombstones_of, root=root, away=folder_away(root, os.environ), here=here_too)
         done = copy(*stores, tombstones=forgotten, overwrite=overwrite, progress=render.Bar())
     if done.verified or not as_json:
         answer(as_json, lambda: _wire(done), lambda: _show(done))

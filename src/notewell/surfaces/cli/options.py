@@ -143,6 +143,11 @@ def with_workspace(command: Command, *, opens: bool = False, before: Command | N
 with_memory = functools.partial(with_workspace, opens=True)
 
 
+def on_terminal() -> bool:
+    """Whether a person has typed this and reads the answer."""
+    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+
 def emit(value: dict[str, Any]) -> None:
     """Prints one JSON object, in UTF-8 whatever the locale."""
     data = json.dumps(value, ensure_ascii=False, indent=2).encode("utf-8", "replace") + b"\n"

@@ -7,10 +7,12 @@ import os
 import signal
 import socket
 import stat
+import sys
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +22,9 @@ from notewell.surfaces.cli.options import with_memory, workspace_of
 from notewell.surfaces.cli.render import one_line
 from notewell.surfaces.failures import without_mcp
 
+if TYPE_CHECKING:
+    from notewell.surfaces.server.guard import Door
+
 TOKEN = "NOTEWELL_TOKEN"  # noqa: S105 - the name of the variable, not a token
 _SHORTEST = 16
 
@@ -27,8 +32,9 @@ _SHORTEST = 16
 @click.command()
 @click.option("--read-only", is_flag=True, help="Offer no tools that write.")
 @click.option("--expert", is_flag=True, help="List every argument of the tools; agents need fewer.")
+@click.option("--cwd", hidden=True)
 @with_memory
-def mcp(memory: Memory, *, read_only: bool, expert: bool, as_json: bool) -> None:
+def mcp(memory: Memory, *, read_only: bool, expert: bool, cwd: str | None, as_json: bool) -> None:
     """Serve MCP on stdin and stdout, to the agent that starts it.
 
     'notewell install' writes the entry into an agent's settings. 'notewell serve' offers MCP over HTTP at /mcp.
@@ -40,6 +46,8 @@ def mcp(memory: Memory, *, read_only: bool, expert: bool, as_json: bool) -> None
     del as_json
     if missing := without_mcp():
         raise missing
+    if cwd:  # of the client, where this process works in another folder
+        memory.notebook.cwd = Path(cwd)
     _end_on_sigterm()
     from notewell.surfaces.server.upkeep import Upkeep  # noqa: PLC0415 - it loads asyncio
 
@@ -59,36 +67,69 @@ def mcp(memory: Memory, *, read_only: bool, expert: bool, as_json: bool) -> None
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 takes any free port.")
 @click.option(
-    "--token-file", type=click.Path(), help=f"File (mode 0600) with the token (default: the variable {TOKEN})."
+    "--token-file",
+    type=click.Path(),
+    help=f"File (mode 0600) with a token of your own (default: {TOKEN}, else one is made).",
+)
+@click.option(
+    "--anyone-on-this-machine",
+    "anyone",
+    is_flag=True,
+    help="Ask for no token: every user of this machine can then read the notes, and change them.",
 )
 @click.option(
     "--allow-host", multiple=True, metavar="NAME", help="Another host name that clients may use (repeatable)."
 )
+@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option("--read-only", is_flag=True, help="Offer nothing that writes.")
 @with_memory
 def serve(
-    memory: Memory, *, host: str, port: int, token_file: str | None, allow_host: Sequence[str], read_only: bool,
+    memory: Memory,
+    *,
+    host: str,
+    port: int,
+    token_file: str | None,
+    anyone: bool,
+    allow_host: Sequence[str],
+    opens: bool,
+    read_only: bool,
     as_json: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Serve the page, the HTTP API and MCP (at /mcp) until Ctrl-C.
 
+    The address that it prints ends in a token, without which nobody gets in. On Linux your own
+    programs need none.
+
     \b
-    notewell serve --port 8765
+    notewell serve --open
     NOTEWELL_TOKEN=... notewell serve --host 0.0.0.0
     """
     del as_json
     from notewell.surfaces.server.guard import Door  # noqa: PLC0415
+    from notewell.surfaces.server.peer import own_user  # noqa: PLC0415
 
     local = is_loopback(host)
     token = read_token(token_file)
     if not local and not token:
         hint = f"set {TOKEN}, or give a file of mode 0600 with --token-file"
         raise UsageError(f"other machines can reach {host}, so a token is needed", hint=hint)
-    door = Door(token=token, loopback=local, names=tuple(allow_host))
+    if token and anyone:
+        hint = f"leave out --anyone-on-this-machine, or {TOKEN} and --token-file"
+        raise UsageError("a token was given, and no token is to be asked for", hint=hint)
+    door = Door(
+        token=token,
+        # Who gives a token wants it asked for, and behind another name a program lets others in.
+        uid=own_user() if local and not token and not allow_host else None,
+        anyone=anyone,
+        loopback=local,
+        names=tuple(allow_host),
+    )
     listening = _listen(host, port)
-    shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{listening.getsockname()[1]}/"
-    click.echo(f"notewell serves {one_line(str(memory.root))} at {address}", err=True)
+    address = _address(listening, host)
+    _announce(memory, door, address, read_only=read_only)
+    if opens:
+        # A browser in the terminal ends only when it is closed.
+        threading.Thread(target=_show, args=(address, door), daemon=True).start()
     from notewell.surfaces.server.http import application  # noqa: PLC0415 - slow, so after the address
     from notewell.surfaces.server.limits import server  # noqa: PLC0415
 
@@ -96,6 +137,43 @@ def serve(
     app = application(memory, door, read_only=read_only)
     with _engine(memory):
         server(app).run(sockets=[listening])
+
+
+def _address(listening: socket.socket, host: str) -> str:
+    """The address of the page, by number: localhost may be somebody else's too."""
+    bound, port = listening.getsockname()[:2]
+    name = bound if is_loopback(host) else host
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}/"
+
+
+def _announce(memory: Memory, door: Door, address: str, *, read_only: bool) -> None:
+    """Says where the page is, with the key where that is asked for and only this user reads it."""
+    asked = not door.token and not door.anyone
+    kept = asked and _goes_to_a_file()
+    shown = f"{address}#token={door.key}" if asked and not kept else address
+    click.echo(f"notewell serves {one_line(str(memory.root))} at {shown}", err=True)
+    if kept and door.uid is None:
+        told = f"its token is not written to a file; start it in a terminal, or set {TOKEN}"
+        click.echo(f"note: {told}", err=True)
+    if door.anyone:
+        can = "read these notes" if read_only else "read and change these notes"
+        click.secho(f"warning: every user of this machine can {can} there", err=True, fg="yellow")
+
+
+def _goes_to_a_file() -> bool:
+    """Whether what is printed stays in a file, which others may be able to read."""
+    try:
+        return stat.S_ISREG(os.fstat(sys.stderr.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _show(address: str, door: Door) -> None:
+    """Opens the page in the browser; no command line that others can read holds its key."""
+    from notewell.launcher import show_page  # noqa: PLC0415
+
+    if not show_page(address, address if door.anyone else f"{address}#token={door.key}"):
+        click.echo("note: no browser could be started; open the address above", err=True)
 
 
 def _engine(memory: Memory) -> AbstractContextManager[None]:
@@ -145,7 +223,11 @@ def read_token(file: str | None) -> str:
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # On Windows, SO_REUSEADDR would let another program take the port while we listen.
+    if sys.platform == "win32":
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+    else:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
         made.listen(128)  # a client may connect as soon as the address is printed; it waits until everything is loaded

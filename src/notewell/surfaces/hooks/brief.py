@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from notewell.notes import timeline
 from notewell.search.prompt_block import PREAMBLE
 from notewell.store.ports import Store
 from notewell.text.fence import MARK_LENGTH, boundary, label, neutral, shown
-from notewell.text.words import count_tokens, lazy_compile
+from notewell.text.words import count_tokens, counted, lazy_compile
 from notewell.types import Chunk, Filters, Relations
 
 _LATEST = 400  # passages that are looked at
@@ -22,6 +23,11 @@ _LATELY_DAYS, _MOST_FILES, _MOST_OF_A_NOTE = 30, 10, 4
 _LONGEST_LINE, _SHORT = 200, 25
 _MOST = {"Contradictions to settle": 3, "Open tasks": 8, "Decisions": 5, "Changed lately": 6, "Preferences": 5}
 _LASTING = ("MEMORY.md", "USER.md")
+# A model reads it, so it names no command: whom to trust is not for a model to decide.
+_LEFT_OUT = (
+    "{notes} of this folder left out: the user has not said that they trust who wrote there. "
+    "Only the user can say so; `notewell sources` tells them how.\n"
+)
 _TASK = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[ \]\s+(\S.*)$")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(?!\[ \])")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n(?=\s*(?:[-*+]|\d+[.)])\s)|\n\n+")
@@ -46,17 +52,22 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """The text for the model, its tokens, the notes that it quotes, and the lines of them."""
+    """The text for the model, its tokens, the notes that it quotes, the lines of them, and how many it leaves out."""
 
     text: str = ""
     tokens: int = 0
     notes: tuple[str, ...] = ()
     citations: tuple[str, ...] = ()
+    left_out: int = 0  # notes of this folder that are not the user's own
 
 
 def brief(memory: Memory, *, budget_tokens: int, now: dt.datetime) -> Brief:
     """What is open, decided, new, preferred or contradictory in the notes, as much as the budget allows."""
-    found = _sections(memory.store, [s for s in memory.settings.sources if s != "sessions"], now)
+    left_out = left_out_of(memory)
+    told = _LEFT_OUT.format(notes=counted(left_out, "note")) if left_out else ""
+    budget_tokens -= count_tokens(told)
+    sources = [s for s in memory.settings.sources if s != "sessions"]
+    found = _sections(memory.store, sources, now) if memory.index.walk.knows_whose else {}
     taken: dict[str, list[Line]] = {}
     for name, line in _in_turn(found):
         more = {key: [*lines] for key, lines in taken.items()}
@@ -64,11 +75,19 @@ def brief(memory: Memory, *, budget_tokens: int, now: dt.datetime) -> Brief:
         if count_tokens(_render(more, "0" * MARK_LENGTH)) <= budget_tokens:
             taken = more
     if not taken:
-        return Brief()
-    text = _render(taken, boundary((_render(taken, ""),)))
+        return Brief(told, count_tokens(told), left_out=left_out)
+    text = _render(taken, boundary((_render(taken, ""),))) + told
     lines = [line for name in _MOST for line in taken.get(name, ())]
     notes, citations = dict.fromkeys(line.path for line in lines), dict.fromkeys(line.citation for line in lines)
-    return Brief(text, count_tokens(text), tuple(notes), tuple(citations))
+    return Brief(text, count_tokens(text), tuple(notes), tuple(citations), left_out)
+
+
+def left_out_of(memory: Memory) -> int:
+    """How many notes of the folder nothing is given of unasked, as they are not the user's own."""
+    if memory.index.trust.doubt is None:
+        return 0
+    stored = memory.store.documents.stored()
+    return sum(one.source != "sessions" and not os.path.isabs(path) for path, one in stored.items())
 
 
 def _sections(store: Store, sources: Sequence[str], now: dt.datetime) -> dict[str, list[Line]]:
