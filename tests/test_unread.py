@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import stat
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from notewell.search.profiles import PROFILES
 from notewell.search.stages import Listing
 from notewell.store.sqlite.store import SqliteStore
 from notewell.types import Filters, Found
-from tests.conftest import Write
+from tests.conftest import PATIENT, Write
 
 _NAMES = itertools.count()
 NOTE = b"# Memory\n\n- Deploys go out on Tuesday.\n"
@@ -28,7 +29,7 @@ def memory(request: pytest.FixtureRequest, root: Path, write: Write) -> Iterator
     write("memory/other.md", "# Other\n\nThe heron stands in the pond.\n")
     place = {"index": request.getfixturevalue("database")} if request.param == "postgres" else {}
     name = f"unread-{next(_NAMES)}" if place else None
-    with Memory.open(root, index__workspace=name, embedder=HashedEmbedder(), env={}, **place) as one:
+    with Memory.open(root, index__workspace=name, embedder=HashedEmbedder(), env=PATIENT, **place) as one:
         yield one
 
 
@@ -110,7 +111,7 @@ def test_a_name_cannot_write_lines_of_ours(memory: Memory, write: Write) -> None
 def test_a_process_that_stays_goes_on_naming_what_it_cannot_read(root: Path, write: Write) -> None:
     write("memory/a.md", "The heron stands in the pond.\n")
     write("memory/b.md", b"\0")
-    with Memory.open(root, embedder=HashedEmbedder(), env={}) as memory:
+    with Memory.open(root, embedder=HashedEmbedder(), env=PATIENT) as memory:
         memory.keep_warm()
         for _ in range(3):
             assert "unread_notes" in notices(memory.search("heron"))
@@ -121,7 +122,7 @@ def test_a_process_that_stays_goes_on_naming_what_it_cannot_read(root: Path, wri
 def test_only_the_first_part_of_a_large_note_is_searched_and_that_is_said(root: Path, write: Write) -> None:
     lines = [f"## Day {n}\n\nThe word of the day is w{n}ord.\n" for n in range(400)]
     write("memory/big.md", "\n".join(lines))
-    with Memory.open(root, embedder=HashedEmbedder(), env={}, max_file_bytes=2000) as memory:
+    with Memory.open(root, embedder=HashedEmbedder(), env=PATIENT, max_file_bytes=2000) as memory:
         found = memory.search("w7ord")
         assert paths(found)[0] == "memory/big.md"
         assert notices(found)["partly_read"] == (
@@ -148,7 +149,7 @@ def test_a_word_with_marks_that_nobody_sees_is_found(root: Path, write: Write, q
     said = f"Das Donau{mark}dampf{mark}schiff fährt um neun."
     write("memory/a.md", f"# Fahrplan\n\n{said}\n")
     write("memory/b.md", "# Anderes\n\nDas Schiff hat keinen Dampf.\n")
-    with Memory.open(root, embed__model="none", env={}) as memory:
+    with Memory.open(root, embed__model="none", env=PATIENT) as memory:
         hit = memory.search(question).hits[0]
     assert hit.chunk.text == said
     assert hit.snippet == said, "the text is given back as it is"
@@ -198,7 +199,7 @@ def test_an_index_page_does_not_stand_before_the_notes_that_it_lists(root: Path,
     without = [spec.text(stage) for stage in PROFILES["default"].stages if not isinstance(stage, Listing)]
     rank: dict[int, list[int]] = {}
     for stages in ([], without):
-        with Memory.open(root, embedder=HashedEmbedder(), env={}, search__stages=stages or None) as memory:
+        with Memory.open(root, embedder=HashedEmbedder(), env=PATIENT, search__stages=stages or None) as memory:
             found = [paths(memory.search(subject)) for subject in subjects]
             rank[len(stages)] = [one.index(f"memory/t{n}.md") + 1 for n, one in enumerate(found)]
             if not stages:
@@ -206,3 +207,72 @@ def test_an_index_page_does_not_stand_before_the_notes_that_it_lists(root: Path,
     assert rank[0] == [1] * len(subjects)
     assert sum(rank[len(without)]) > len(subjects), "without the stage a page comes first"
     assert "links: 100% of its lines are, so it goes behind the best note that it links to" in story.lines
+
+
+def test_a_large_note_saved_just_before_an_index_is_not_called_new(root: Path, write: Write) -> None:
+    write("memory/big.md", "# Big\n\n" + "the crane walks by the river and sleeps.\n\n" * 60_000, age_s=0.0)
+    with Memory.open(root, embedder=HashedEmbedder(), env={}, embed__model="none") as memory:
+        memory.sync(embed=False)
+        for _ in range(2):
+            found = memory.search("crane")
+            assert "sync_cut" not in notices(found)
+            assert not found.stale
+        assert memory.status().fresh
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_a_mark_without_an_end_is_said_where_it_matters(root: Path, write: Write, stays: bool) -> None:
+    write("memory/a.md", "# A\n\n## One\n\nThe heron stands. <private> My pin.\n\n## Two\n\nThe owl sleeps.\n")
+    write("memory/b.md", "# B\n\nThe kingfisher flies.\n")
+    said = "a part of 1 note is not searched: memory/a.md (private from line 5 on: its <private> has no end)"
+    for _ in range(2):  # also in a process that does not read the note
+        with Memory.open(root, env={}, embed__model="none") as memory:
+            if stays:
+                memory.keep_warm()
+            for _ in range(2):
+                assert notices(memory.search("heron"))["private_unclosed"] == said
+                assert notices(memory.search("pelican"))["private_unclosed"] == said, "nothing was found"
+                assert "private_unclosed" not in notices(memory.search("kingfisher")), "it is in no way about it"
+                assert "private_unclosed" not in notices(memory.search("heron", filters=Filters(path="memory/b.md")))
+            status = memory.status()
+            assert status.fresh
+            assert [(s.path, s.partly) for s in status.skipped] == [("memory/a.md", True)]
+    with Memory.open(root, env={}, embed__model="none") as memory:
+        if stays:
+            memory.keep_warm()
+            memory.search("owl")
+        write("memory/a.md", "# A\n\n## One\n\nThe heron stands. <private> My pin.</private>\n", age_s=30.0)
+        assert "private_unclosed" not in notices(memory.search("heron"))
+        assert memory.status().skipped == ()
+
+
+def test_what_forget_reads_again_is_remarked_anew(root: Path, write: Write) -> None:
+    write("memory/a.md", "# A\n\nThe heron stands.\n\nThe owl sleeps.\n\n<private> My pin.\n")
+    with Memory.open(root, env={}, embed__model="none") as memory:
+        memory.sync()
+        memory.forget("memory/a.md:3", yes=True, from_files=True, backup=False)
+        (one,) = memory.sync().skipped
+        assert one.reason.startswith("private from line 5 on")
+
+
+def test_a_turn_of_a_conversation_keeps_an_open_mark_to_itself(root: Path, write: Write) -> None:
+    said = [{"role": "user", "content": "the <private> tag"}, {"role": "assistant", "content": "The heron stands."}]
+    write("chats/s.jsonl", "".join(f"{json.dumps(one)}\n" for one in said))
+    with Memory.open(root, env={}, embed__model="none", sources=["sessions"], sessions__paths=["chats"]) as memory:
+        (hit,) = memory.search("heron").hits
+        assert "The heron stands." in hit.chunk.text
+        assert "the [redacted:private-unclosed]" in memory.get("chats/s.jsonl").text
+
+
+def test_an_open_mark_in_an_imported_page_hides_its_section_and_is_said(
+    root: Path, write: Write, tmp_path: Path
+) -> None:
+    (tmp_path / "page.html").write_text(
+        "<h1>Birds</h1><h2>A</h2><p>the &lt;private&gt; tag of the pelican</p><h2>B</h2><p>The owl sleeps.</p>"
+    )
+    with Memory.open(root, env={}, embed__model="none") as memory:
+        memory.import_files([tmp_path / "page.html"])
+        assert "The owl sleeps." in memory.search("owl").hits[0].chunk.text
+        found = memory.search("pelican")
+        assert not found.hits
+        assert "private_unclosed" in notices(found)

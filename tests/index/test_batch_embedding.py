@@ -15,7 +15,7 @@ from notewell.embed.vector_sets import pinned
 from notewell.surfaces import view
 from notewell.surfaces.cli.commands import run
 from notewell.types import Estimate
-from tests.conftest import Write
+from tests.conftest import PATIENT, Write
 from tests.embed.provider_server import KEY, ProviderServer, serving, status
 
 DIM = 256
@@ -47,7 +47,7 @@ def flags(server: ProviderServer) -> dict[str, Any]:
 
 @pytest.fixture
 def open_it(root: Path, flags: dict[str, Any]) -> Open:
-    return lambda **more: Memory.open(root, env={}, **{k.replace(".", "__"): v for k, v in flags.items()} | more)
+    return lambda **more: Memory.open(root, env=PATIENT, **{k.replace(".", "__"): v for k, v in flags.items()} | more)
 
 
 def submitted(server: ProviderServer) -> int:

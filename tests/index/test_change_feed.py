@@ -30,10 +30,10 @@ def test_a_change_of_another_machine_is_heard_at_once_and_none_is_lost(stores: l
     ours, theirs = stores
     heard: queue.Queue[int] = queue.Queue()
     hearing = ChangeFeed(ours.shared, heard.put)
-    assert hearing.wait_ready(5.0)
+    assert hearing.wait_ready(60.0)
     for n in range(5):
         put(theirs, f"memory/{n}.md")
-    while heard.get(timeout=5.0) < theirs.generation:
+    while heard.get(timeout=60.0) < theirs.generation:
         pass
     hearing.close()
 
@@ -65,5 +65,5 @@ def test_a_server_that_is_away_is_asked_again(monkeypatch: pytest.MonkeyPatch) -
             return None
 
     hearing = ChangeFeed(Moody(), heard.put)  # type: ignore[arg-type]  # all that it asks of a store
-    assert [heard.get(timeout=5.0) for _ in range(3)] == [4, 6, 8]
+    assert [heard.get(timeout=60.0) for _ in range(3)] == [4, 6, 8]
     hearing.close()

@@ -19,7 +19,7 @@ from notewell.sources.files import FileSource
 from notewell.store.sqlite.store import SqliteStore
 from notewell.store.values import Copy
 from notewell.types import Chunk, Document, Facts, Filters, Relations, Role, Vectors
-from tests.conftest import CountingEmbedder, Write, sqlite_of
+from tests.conftest import PATIENT, CountingEmbedder, Write, sqlite_of
 from tests.search.made import chunk as made
 from tests.store.made import put_document
 
@@ -293,10 +293,10 @@ def test_near_copies_join_when_the_vector_comes_and_chains_hide_nothing(root: Pa
         def embed(self, texts: Sequence[str], role: Role) -> Vectors:
             return super().embed(["the same"] * len(texts), role)
 
-    with Memory.open(root, env={}, embed__model="none") as memory:
+    with Memory.open(root, env=PATIENT, embed__model="none") as memory:
         memory.sync()
         assert related(sqlite_of(memory), "memory/2026-03-01.md") == Relations()
-    with Memory.open(root, env={}, embedder=Sure()) as memory:
+    with Memory.open(root, env=PATIENT, embedder=Sure()) as memory:
         memory.sync()
         store = sqlite_of(memory)
         assert related(store, "memory/2026-03-01.md").superseded_by == first(store, "memory/2026-03-02.md")

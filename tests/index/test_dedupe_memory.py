@@ -12,7 +12,7 @@ from notewell.memory import Memory
 from notewell.notes.link_walk import Direction
 from notewell.surfaces.cli.commands import run
 from notewell.types import Filters
-from tests.conftest import CountingEmbedder, Write
+from tests.conftest import PATIENT, CountingEmbedder, Write
 
 NOW = dt.datetime(2026, 4, 1, 9)  # noqa: DTZ001 - days of this place
 PORT = "The staging port is 8080."
@@ -91,13 +91,13 @@ def test_switched_off_nothing_is_judged_and_nothing_hidden(
 ) -> None:
     write("memory/2026-03-01.md", PORT)
     write("memory/2026-03-02.md", PORT)
-    with Memory.open(root, env={}, embedder=embedder, consolidate=False) as memory:
+    with Memory.open(root, env=PATIENT, embedder=embedder, consolidate=False) as memory:
         memory.sync()
         assert len(paths(memory)) == 2
         assert len(memory.store.relations.unjudged(10)) == 2
-    with Memory.open(root, env={}, embedder=embedder) as memory:
+    with Memory.open(root, env=PATIENT, embedder=embedder) as memory:
         assert len(paths(memory)) == 1
-    with Memory.open(root, env={}, embedder=embedder, consolidate=False) as memory:
+    with Memory.open(root, env=PATIENT, embedder=embedder, consolidate=False) as memory:
         assert len(paths(memory)) == 2
 
 

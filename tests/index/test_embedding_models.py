@@ -5,9 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import socket
-import statistics
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +17,7 @@ from notewell import Memory
 from notewell.embed import registry
 from notewell.embed.embedder import Embedder
 from notewell.embed.remote import remote_embedder
+from notewell.embed.remote.provider import Provider
 from notewell.embed.vector_sets import pinned
 from notewell.errors import EmbedderError, StoreError
 from notewell.surfaces import view
@@ -118,7 +117,7 @@ def test_with_every_provider_dead_keywords_answer_at_once_with_one_notice(
     models = [Flapping(f"model{n}") for n in range(2)]
     remote |= {"openai": models[0], "gemini": models[1], "voyage": EmbedderError("no key", hint="set it")}
     names = ("openai", "gemini", "voyage")
-    with Memory.open(root, embed__chain=names) as memory, Memory.open(root, embed__model="none") as plain:
+    with Memory.open(root, embed__chain=names) as memory:
         memory.sync()
         for model in models:
             model.dead = True
@@ -134,11 +133,6 @@ def test_with_every_provider_dead_keywords_answer_at_once_with_one_notice(
             assert "connection refused" in notice.message
             assert notice.hint == "start the server"
         assert [len(m.calls) for m in models] == [asked[0] + 1, asked[1]], "and nobody is asked again and again"
-
-        def typical(one: Memory) -> float:
-            return statistics.median(ask(one).took_ms for _ in range(15))
-
-        assert typical(memory) < typical(plain) + 50
 
 
 def test_with_a_provider_dead_from_the_start_it_is_said_each_time(
@@ -160,7 +154,15 @@ def test_a_dead_provider_at_the_head_of_a_chain_costs_a_sync_its_patience_once(
     root: Path, monkeypatch: pytest.MonkeyPatch, model: str, dead: str
 ) -> None:
     monkeypatch.setattr(remote_embedder, "QUERY_S", 0.1)
-    own: Any = {"embed__chain": (model, "hashed@64"), "embed__deadline_s": 0.1, "embed__timeout_s": 30.0}
+    own: Any = {"embed__chain": (model, "hashed@64"), "embed__deadline_s": 0.1, "embed__timeout_s": 3600.0}
+    asked: list[str] = []
+    once = Provider._once
+
+    def counted(self: Provider, method: str, url: str, **request: Any) -> Any:
+        asked.append(url)
+        return once(self, method, url, **request)
+
+    monkeypatch.setattr(Provider, "_once", counted)
     with serving(ProviderServer(model)) as server, socket.socket() as place:
         server.always = status(503)
         place.bind(("127.0.0.1", 0))
@@ -168,15 +170,13 @@ def test_a_dead_provider_at_the_head_of_a_chain_costs_a_sync_its_patience_once(
             place.listen(0)
             waiting = socket.create_connection(place.getsockname())  # and with it the queue is full
         url = server.url if dead == "out of order" else f"http://127.0.0.1:{place.getsockname()[1]}"
-        begun = time.monotonic()
         with Memory.open(root, env={}, embed__url=url, **own) as memory:
             report = memory.sync()
             assert report.pending == 0
             assert report.model == "hashed@64"
             assert [n.code for n in report.notices] == ["model_fallback"]
             assert memory.sync().pending == 0
-        assert time.monotonic() - begun < 7.5, "six attempts take 8 to 24 seconds, a connection 30"
-        assert len(server.requests) <= 2, "one for each sync"
+        assert len(asked) <= 2, "once for each sync"
         assert {"out of order": "503", "nobody there": "refused"}.get(dead, dead) in report.notices[0].message
         if dead == "no connection":
             waiting.close()
@@ -194,33 +194,28 @@ def test_a_hanging_provider_costs_the_deadline_once_and_close_waits_for_nobody(r
     memory = Memory.open(root, embedder=hanging, embed__deadline_s=1.0)
     memory.sync()
     hanging.go.clear()
-    begun = time.perf_counter()
     found = ask(memory)
-    assert 0.8 < time.perf_counter() - begun < 6
     assert found.hits[0].chunk.path == "MEMORY.md"
     (notice,) = found.notices
     assert notice.message == "meaning search failed: hanging did not answer within 1 s"
     asked = len(hanging.calls)
     assert ask(memory).notices[0].code == "vector_failed"
     assert len(hanging.calls) == asked, "it is not asked, so nobody waits for it"
-    begun = time.perf_counter()
     memory.close()
-    assert time.perf_counter() - begun < 6
 
 
 @pytest.mark.parametrize("flags", [{}, {"embed__budget_s": 0.2}])
 def test_a_provider_that_hangs_over_new_notes_costs_no_more(root: Path, hanging: Hanging, flags: Any) -> None:
-    with Memory.open(root, embedder=hanging, embed__deadline_s=3.0, **flags) as memory:
-        begun = time.perf_counter()
+    with Memory.open(root, embedder=hanging, embed__deadline_s=0.5, **flags) as memory:
         found = ask(memory)
-        assert time.perf_counter() - begun < 5.9, "less than twice the deadline"
+        assert len(hanging.calls) <= 1, "the deadline is paid once"
         assert found.hits[0].chunk.path == "MEMORY.md"
         assert len(found.notices) == 1
 
 
 def test_close_ends_a_search_that_waits_for_a_model(root: Path, hanging: Hanging) -> None:
     hanging.go.set()
-    memory = Memory.open(root, embedder=hanging, embed__deadline_s=30.0)
+    memory = Memory.open(root, embedder=hanging, embed__deadline_s=3600.0)
     memory.sync()
     hanging.go.clear()
     asked = len(hanging.calls)
@@ -236,10 +231,8 @@ def test_close_ends_a_search_that_waits_for_a_model(root: Path, hanging: Hanging
     thread.start()
     while len(hanging.calls) == asked:
         thread.join(0.005)
-    begun = time.perf_counter()
     memory.close()
-    thread.join(5)
-    assert time.perf_counter() - begun < 5.0
+    thread.join(60)
     assert len(done) == 1
 
 
@@ -378,7 +371,10 @@ def test_close_ends_a_remote_model_wherever_it_is(root: Path, moment: str) -> No
         if moment == "in a pause":
             asked.json({}, status=503, Retry_After="8")
             return
-        asked.connection.settimeout(9)
+        if moment == "while it is loaded":
+            hang(asked, _body)
+            return
+        asked.connection.settimeout(60)
         with suppress(OSError):
             if asked.connection.recv(1) == b"":
                 gone.set()
@@ -387,7 +383,13 @@ def test_close_ends_a_remote_model_wherever_it_is(root: Path, moment: str) -> No
     with serving(ProviderServer("http", key="", dim=64)) as server:
         dim = 0 if moment == "while it is loaded" else 64
         memory = Memory.open(
-            root, env={}, embed__model="http/m", embed__url=server.url, embed__dim=dim, embed__timeout_s=6
+            root,
+            env={},
+            embed__model="http/m",
+            embed__url=server.url,
+            embed__dim=dim,
+            embed__timeout_s=3600,
+            embed__trial_s=3600,
         )
         server.always = stuck
 
@@ -397,19 +399,23 @@ def test_close_ends_a_remote_model_wherever_it_is(root: Path, moment: str) -> No
 
         thread = threading.Thread(target=sync)
         thread.start()
-        assert arrived.wait(5)
-        begun = time.monotonic()
+        assert arrived.wait(60)
+        asked = len(server.requests)
         memory.close()
-        assert time.monotonic() - begun < 5.5, "less than a request may take"
         if moment == "in a request":
-            assert gone.wait(8), "the socket is cut"
-        thread.join(20)
+            assert gone.wait(60), "the socket is cut"
+        if moment == "while it is loaded":
+            server.released.set()  # only now: nobody waited for it
+        thread.join(60)
         assert not thread.is_alive()
+        if moment == "in a pause":
+            assert len(server.requests) == asked, "nobody asks again after it"
 
 
 def test_an_endpoint_of_unknown_size_is_asked_for_it_by_index_alone(root: Path, write: Write) -> None:
     with serving(ProviderServer("http", key="", dim=64)) as server:
-        own: Any = {"embed__model": "http/m", "embed__url": server.url, "embed__timeout_s": 3, "embed__deadline_s": 1.5}
+        own: Any = {"embed__model": "http/m", "embed__url": server.url, "embed__timeout_s": 60, "embed__deadline_s": 60}
+        short = {**own, "embed__timeout_s": 3, "embed__deadline_s": 1.5}
         with Memory.open(root, env={}, **own) as memory:
             memory.sync()
         before = len(server.requests)
@@ -418,12 +424,12 @@ def test_an_endpoint_of_unknown_size_is_asked_for_it_by_index_alone(root: Path, 
         assert len(server.requests) == before + 1, "the question alone"
         server.always = hang
         for _ in range(3):
-            with Memory.open(root, env={}, **own) as memory:
+            with Memory.open(root, env={}, **short) as memory:
                 found = ask(memory)
             assert (found.mode, codes(found)) == ("lexical", ["vector_failed"])
             assert len(server.requests) == before + 2, "the deadline is paid once, by the first process"
         write("memory/new.md", "one more")
-        with Memory.open(root, env={}, **own, embed__trial_s=1) as memory:
+        with Memory.open(root, env={}, **short, embed__trial_s=1) as memory:
             assert memory.sync().pending == 1, "what is to go is known without the model"
         server.always, server.dim = None, 32
         with Memory.open(root, env={}, **own) as memory:
@@ -439,13 +445,10 @@ def test_an_endpoint_that_hangs_from_the_start_costs_the_deadline_once(root: Pat
     with serving(ProviderServer("http", key="", dim=64)) as server:
         server.always = hang
         own: Any = {"embed__model": "http/m", "embed__url": server.url, "embed__timeout_s": 3, "embed__deadline_s": 1.5}
-        took, asked = [], []
+        asked = []
         for _ in range(3):
-            begun = time.monotonic()
             with Memory.open(root, env={}, **own) as memory:
                 found = ask(memory)
-            took.append(time.monotonic() - begun)
             asked.append(len(server.requests))
             assert (found.mode, codes(found), bool(found.hits)) == ("lexical", ["no_embedder"], True)
-        assert took[0] >= 1.5
         assert asked[1:] == asked[:1] * 2, "it is asked once, so nobody else waits for it"

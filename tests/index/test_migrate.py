@@ -16,7 +16,7 @@ from notewell.notes.tombstones import tombstones_of
 from notewell.store.rows import hash_kept
 from notewell.store.sqlite.store import SqliteStore
 from notewell.surfaces.cli.commands import run
-from tests.conftest import Write
+from tests.conftest import PATIENT, Write
 from tests.embed.models import Windowed
 
 GOLDEN = Path(__file__).parents[1] / "golden/notes"
@@ -33,7 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "memory/three.md").write_text("A passage about the quixotic zeppelin that is to be forgotten.\n")
     (root / "memory/empty.md").write_text("")
     for model in (Windowed(), HashedEmbedder(64)):
-        with Memory.open(root, embedder=model, env={}) as memory:
+        with Memory.open(root, embedder=model, env=PATIENT) as memory:
             memory.sync()
             memory.forget(query="quixotic zeppelin", yes=True)
     return root
@@ -47,7 +47,7 @@ def source(made: Path) -> Iterator[SqliteStore]:
 
 
 def answers(root: Path, index: Path) -> list[Any]:
-    with Memory.open(root, index=index, embedder=HashedEmbedder(64), env={}) as memory:
+    with Memory.open(root, index=index, embedder=HashedEmbedder(64), env=PATIENT) as memory:
         found = [memory.search(q, profile=p) for q in QUESTIONS for p in ("default", "rrf")]
         return [[(h.chunk.id, round(h.score, 6), h.superseded_by, h.conflicts_with) for h in f.hits] for f in found]
 
@@ -70,7 +70,7 @@ def test_everything_comes_over_and_answers_the_same_without_a_model(
     assert target.audit() == []
     assert target.relations.unjudged(1) == []
     target.close()
-    with Memory.open(made, index=tmp_path / "copy.sqlite", embedder=HashedEmbedder(64), env={}) as memory:
+    with Memory.open(made, index=tmp_path / "copy.sqlite", embedder=HashedEmbedder(64), env=PATIENT) as memory:
         report = memory.sync()
     assert (report.added, report.changed, report.embedded) == (0, 0, 0)
     assert answers(made, tmp_path / "copy.sqlite") == answers(made, made / ".notewell/index.sqlite")
@@ -102,7 +102,9 @@ def test_other_notes_are_not_overwritten_unless_told(source: SqliteStore, tmp_pa
     root = tmp_path / "other"
     (root / "memory").mkdir(parents=True)
     (root / "memory/one.md").write_text("Something else altogether.\n")
-    with Memory(root, Memory.open(root, env={}).settings, target, embedder=HashedEmbedder(32), env={}) as memory:
+    with Memory(
+        root, Memory.open(root, env=PATIENT).settings, target, embedder=HashedEmbedder(32), env=PATIENT
+    ) as memory:
         memory.sync()
         with pytest.raises(StoreError, match="holds other notes") as caught:
             migrate(source, target)

@@ -19,7 +19,7 @@ from notewell.memory import Memory
 from notewell.types import SyncReport
 from tests.conftest import Write
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 Next = Callable[[Callable[[SyncReport], bool]], SyncReport]
 
 

@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from notewell.opener import is_in
 from notewell.settings import AGENTS
 from notewell.store.values import ChunkWords, FieldTerms
 from notewell.text.chunk import ChunkSize, Passage, chunk
@@ -37,9 +38,14 @@ def facts_of(document: Document, parsed: Parsed) -> Facts:
     return Facts(title, day, evergreen, importance, pinned, tuple(front_values(front.get("supersedes", ""))))
 
 
-def origin_of(document: Document, parsed: Parsed, extra_origin: str = "owner") -> str:
-    """Who wrote a note; its front matter may lower the trust that its folder gives, never raise it."""
+def origin_of(document: Document, parsed: Parsed, extra_origin: str = "owner", doubted: str = "") -> str:
+    """Who wrote a note; its front matter may lower the trust that its folder gives, never raise it.
+
+    Of strangers is what belongs to another user, and what is in the folder `doubted`.
+    """
     base = extra_origin if document.source == "extra" else "agent" if document.source in AGENTS else "owner"
+    if document.strange or (doubted and is_in(document.location, doubted)):
+        base = "untrusted"
     stated = _text(parsed.front.get("origin")).strip().lower()
     return least_trusted((base, stated) if stated in _TRUST else (base,))
 
