@@ -13,7 +13,8 @@ RUN useradd --create-home --uid 10001 notewell \
  && mkdir /notes \
  && chown notewell:notewell /notes
 COPY --from=build /opt/notewell /opt/notewell
-ENV PATH=/opt/notewell/bin:$PATH
+# The notes belong to a user of the host, whose files notewell would otherwise not believe nor write beside.
+ENV PATH=/opt/notewell/bin:$PATH NOTEWELL_TRUSTED_FOLDERS=/notes
 USER notewell
 WORKDIR /notes
 EXPOSE 8765

@@ -21,7 +21,7 @@ QUIET = [
 ]  # fmt: skip
 SCREENS = Path(__file__).parents[3] / "build" / "screens"
 AXE = Path(sys.prefix) / "node_modules/axe-core/axe.min.js"
-WAIT_MS = 15_000
+WAIT_MS = 60_000
 _VISITS = itertools.count(1)
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium: apt-get install chromium")

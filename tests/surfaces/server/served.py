@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -40,6 +41,14 @@ class Served:
     port: int
     memory: Memory
     running: uvicorn.Server
+    token: str = ""
+
+    @classmethod
+    def told(cls, line: str) -> Served:
+        """The server in another process that has said where it is."""
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/(?:#token=(\S+))?", line)
+        assert found, line
+        return cls(int(found[1]), None, None, found[2] or "")  # type: ignore[arg-type]
 
     def ask(
         self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None, raw: bytes = b""
@@ -47,6 +56,7 @@ class Served:
         """One request; `body` goes as JSON, `raw` as it is."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         sent = {"Content-Type": "application/json"} if body is not None else {}
+        sent |= {"Authorization": f"Bearer {self.token}"} if self.token else {}
         try:
             data = json.dumps(body).encode() if body is not None else raw or None
             connection.request(method, path, data, {**sent, **(headers or {})})
@@ -72,14 +82,15 @@ def serving(
     warm: bool = True,
     synced: bool = True,
     limits: Limits | None = None,
+    port: int = 0,
     **settings: Any,
 ) -> Iterator[Served]:
     """Serves a workspace until the block ends."""
-    listening = socket.create_server(("127.0.0.1", 0))
+    listening = socket.create_server(("127.0.0.1", port))
     with Memory.open(root, embed__model=model, **settings) as memory:
         if warm and synced:
             memory.sync()  # else a first search may find the server at work, and answer by keywords alone
-        app = application(memory, door or Door(), read_only=read_only, warm=warm)
+        app = application(memory, door or Door(anyone=True), read_only=read_only, warm=warm)
         running = server(app, limits)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
@@ -87,5 +98,5 @@ def serving(
             yield Served(listening.getsockname()[1], memory, running)
         finally:
             running.should_exit = True
-            thread.join(timeout=10)
+            thread.join(timeout=60)
             listening.close()

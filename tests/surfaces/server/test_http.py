@@ -122,6 +122,13 @@ def test_all_returns_what_is_almost_surely_wrong(served: Served) -> None:
         ("/api/remember", {"text": " "}, "text is empty"),
         ("/api/remember", {"text": "x", "file": "../outside.md"}, "cannot be written"),
         ("/api/remember", {"text": "x", "file": "memory/a\nb.md"}, r"hidden character: memory/a\nb.md"),
+        ("/api/remember", {"text": "x", "file": f"memory/{'n' * 300}.md"}, "too many letters"),
+        ("/api/remember", {"text": "x", "file": f"memory/{'n' * 300}/a.md"}, "too many letters"),
+        (
+            "/api/preview",
+            {"action": "remember", "text": "x", "file": f"memory/{'名' * 100}.md"},
+            "too many letters",
+        ),
         ("/api/remember", {"text": "x", "date": "whenever"}, "date 'whenever' is not a date"),
         ("/api/forget", {}, "say what to forget in one way"),
         ("/api/forget", {"reference": "memory/2026-02-10.md", "query": "x"}, "in one way"),
@@ -172,7 +179,7 @@ def test_a_stream_brings_keywords_first_and_the_final_order_last(served: Served)
 )
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_foreign_host_is_turned_away_from_every_route(served: Served, route: str, host: str) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
     connection.putrequest("GET", route, skip_host=True)
     connection.putheader("Host", host)
     connection.endheaders()
@@ -233,7 +240,7 @@ def test_a_link_that_leaves_the_workspace_is_not_followed(tmp_path: Path) -> Non
 def test_too_large_a_body_is_refused_before_it_is_read(served: Served) -> None:
     reply = served.ask("POST", "/api/search", headers={"Content-Length": str(MAX_BODY + 1)})
     assert reply.status == 413
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
     connection.request(
         "POST", "/api/search", iter([b"x" * 400_000] * 3), {"Content-Type": "application/json"}, encode_chunked=True
     )
@@ -256,8 +263,58 @@ def test_a_token_is_asked_for_everything_but_the_bare_page(workspace: Path) -> N
             assert served.get(route).status == 401
             assert served.get(route, Authorization="Bearer wrong").status == 401
             assert served.get(route, Authorization=TOKEN).status == 401
+        assert served.ask("POST", "/api/key").status == 401
+        refused = served.get("/api/status")
+        assert refused.json["error"]["code"] == "no_token"
+        assert "#token=" in refused.json["error"]["hint"]
+        assert refused.headers["www-authenticate"] == "Bearer"
         assert served.get("/api/status", Authorization=f"Bearer {TOKEN}").status == 200
         assert served.get("/").status == 200
+
+
+def test_the_token_is_given_for_the_key_of_this_run_which_opens_as_well(workspace: Path) -> None:
+    keys = []
+    for _ in range(2):
+        with serving(workspace, door=Door(token=TOKEN), warm=False) as served:
+            reply = served.ask("POST", "/api/key", headers={"Authorization": f"Bearer {TOKEN}"})
+            assert reply.headers["cache-control"] == "no-store"
+            keys.append(reply.json["key"])
+            for key in keys:
+                status = served.get("/api/status", Authorization=f"Bearer {key}").status
+                assert status == (200 if key == keys[-1] else 401)
+    assert len({TOKEN, *keys}) == 3
+
+
+def test_a_door_admits_nobody_by_itself(workspace: Path) -> None:
+    with serving(workspace, door=Door(), warm=False) as served:
+        assert served.get("/api/status").status == 401
+        assert served.get("/api/status", Authorization="Bearer ").status == 401
+
+
+def test_mcp_takes_the_token_as_a_bearer(workspace: Path) -> None:
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        },
+    }
+    takes = {"Accept": "application/json, text/event-stream"}
+    with serving(workspace, door=Door(token=TOKEN)) as served:
+        assert served.post("/mcp", hello, **takes).status == 401
+        known = {**takes, "Authorization": f"Bearer {TOKEN}"}
+        assert b"serverInfo" in served.post("/mcp", hello, **known).body
+
+
+def test_the_page_is_shown_by_address_and_not_as_localhost(served: Served) -> None:
+    for host, where in (("localhost:9000", "127.0.0.1:9000"), ("LOCALHOST", "127.0.0.1")):
+        reply = served.get("/?q=port", Host=host)
+        assert (reply.status, reply.headers["location"]) == (307, f"http://{where}/?q=port")
+    assert served.get("/api/status", Host="localhost:9000").status == 200
+    assert served.get("/", Host=f"127.0.0.1:{served.port}").status == 200
 
 
 def test_read_only_leaves_out_what_writes(workspace: Path) -> None:
@@ -268,7 +325,7 @@ def test_read_only_leaves_out_what_writes(workspace: Path) -> None:
 
 
 def test_the_events_begin_at_once(served: Served) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
     connection.request("GET", "/api/events")
     answer = connection.getresponse()
     assert answer.getheader("content-type", "").startswith("text/event-stream")
@@ -346,7 +403,7 @@ def test_the_answers_are_those_of_the_command(
 
 def hear(served: Served, wanted: Callable[[dict[str, Any]], bool], act: Callable[[], object]) -> list[dict[str, Any]]:
     """Events from before `act` until the one that is waited for."""
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
     connection.request("GET", "/api/events")
     answer = connection.getresponse()
     assert answer.readline().startswith(b": notewell")

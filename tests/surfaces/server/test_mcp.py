@@ -318,5 +318,5 @@ def test_nothing_but_the_protocol_is_on_stdout(root: Path) -> None:
     assert "8081" in second["result"]["content"][0]["text"]
     process.stdin.close()
     assert process.stdout.read() == ""
-    assert process.wait(timeout=10) == 0
+    assert process.wait(timeout=60) == 0
     process.stdout.close()

@@ -14,11 +14,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from notewell.surfaces.hooks.journal import Journal, Passage
 from notewell.surfaces.server.guard import Door
-from tests.surfaces.server.browser import Tab, at, go, keep, needs_axe, needs_chromium, serious
+from tests.surfaces.server.browser import WAIT_MS, Tab, at, go, keep, needs_axe, needs_chromium, serious
 from tests.surfaces.server.page_notes import HOSTILE, write_notes
 from tests.surfaces.server.served import Served, serving
 
@@ -124,6 +124,22 @@ def test_an_empty_memory_says_what_to_do(browser: Browser, tmp_path: Path) -> No
         expect(page.locator(".welcome p")).to_have_count(3)
         expect(page.locator(".command")).to_contain_text("notewell")
         keep(page, "empty")
+
+
+def test_a_click_trusts_the_notes_of_a_clone_and_the_question_is_gone(
+    fresh: BrowserContext,
+    tmp_path: Path,
+) -> None:
+    write_notes(tmp_path)
+    (tmp_path / ".svn").mkdir()
+    with serving(tmp_path) as server:
+        page = fresh.new_page()
+        page.route("**/api/events", lambda route: route.abort())  # nothing else shows Home again
+        page.goto(f"http://127.0.0.1:{server.port}/")
+        expect(page.locator("#doubt")).to_contain_text("came with a clone")
+        page.get_by_role("button", name="Trust them").click()
+        expect(page.locator("#doubt")).to_have_count(0)
+        expect(page.locator(".figures")).to_contain_text("33")
 
 
 def test_hits_come_as_one_types_with_the_match_marked(page: Page) -> None:
@@ -443,18 +459,106 @@ def test_a_note_that_is_saved_shows_by_itself(page: Page, served: Served) -> Non
     expect(page.locator("#hits")).not_to_contain_text("walruses")
 
 
-def test_a_server_with_a_token_asks_for_it_once(browser: Browser, tmp_path: Path) -> None:
+@pytest.fixture
+def fresh(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser that has been nowhere yet."""
+    context = browser.new_context()
+    context.set_default_timeout(WAIT_MS)
+    yield context
+    context.close()
+
+
+def test_a_server_with_a_token_asks_for_it_once(fresh: BrowserContext, tmp_path: Path) -> None:
     write_notes(tmp_path)
-    with serving(tmp_path, door=Door(token="open sesame")) as guarded:
-        context = browser.new_context()
-        page = context.new_page()
+    door = Door(token="open sesame")
+    with serving(tmp_path, door=door) as guarded:
+        page = fresh.new_page()
         page.goto(f"http://127.0.0.1:{guarded.port}/")
-        page.get_by_label("Token", exact=True).fill("open sesame")
+        page.get_by_label("Address or token").fill("open simsim")
+        page.get_by_role("button", name="Continue").click()
+        expect(page.get_by_role("dialog")).to_contain_text("not the token of this server")
+        page.get_by_label("Address or token").fill("open sesame")
         page.get_by_role("button", name="Continue").click()
         expect(page.locator(".figures")).to_contain_text("33")
         page.reload()
         expect(page.locator(".figures")).to_contain_text("33")
-        context.close()
+        another = fresh.new_page()
+        another.goto(f"http://127.0.0.1:{guarded.port}/#/time")
+        expect(another.locator(".day").first).to_be_visible()
+        kept = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])")
+        assert door.key in kept
+        assert "sesame" not in kept, "a token of one's own outlives the server, so no browser keeps it"
+
+
+def test_the_printed_address_opens_the_page_and_then_a_bookmark_does(
+    fresh: BrowserContext,
+    tmp_path: Path,
+) -> None:
+    write_notes(tmp_path)
+    door = Door()
+    with serving(tmp_path, door=door) as guarded:
+        bare = f"http://127.0.0.1:{guarded.port}/"
+        page = fresh.new_page()
+        sent: list[str] = []
+        page.on("request", lambda request: sent.append(request.url))
+        page.goto(f"{bare}#token={door.key}")
+        expect(page.locator(".figures")).to_contain_text("33")
+        assert page.url == bare, "the address that is kept as a bookmark does not hold it"
+        assert not any(door.key in url for url in sent)
+        page.close()
+        page = fresh.new_page()
+        page.goto(f"{bare}#/time")
+        expect(page.locator(".day").first).to_be_visible()
+
+
+def test_after_a_new_start_the_page_asks_for_the_new_address(
+    fresh: BrowserContext,
+    tmp_path: Path,
+) -> None:
+    write_notes(tmp_path)
+    before, after = Door(), Door()
+    with serving(tmp_path, door=before) as guarded:
+        bare = f"http://127.0.0.1:{guarded.port}/"
+        page, other = fresh.new_page(), fresh.new_page()
+        for one in (page, other):
+            one.goto(f"{bare}#token={before.key}")
+            expect(one.locator(".figures")).to_contain_text("33")
+    with serving(tmp_path, door=after, port=guarded.port):
+        for one in (page, other):
+            one.reload()
+            expect(one.get_by_role("dialog")).to_contain_text("notewell serve printed")
+        page.get_by_label("Address or token").fill(f"{bare}#token={after.key}")
+        page.get_by_role("button", name="Continue").click()
+        for one in (page, other):  # the other tab learns it from this one
+            expect(one.locator(".figures")).to_contain_text("33")
+
+
+def test_an_address_that_is_opened_in_a_tab_of_the_page_is_taken(
+    fresh: BrowserContext,
+    tmp_path: Path,
+) -> None:
+    write_notes(tmp_path)
+    door = Door()
+    with serving(tmp_path, door=door) as guarded:
+        page = fresh.new_page()
+        page.goto(f"http://127.0.0.1:{guarded.port}/")
+        expect(page.get_by_role("dialog")).to_be_visible()
+        page.goto(f"http://127.0.0.1:{guarded.port}/#token={door.key}")  # nothing is loaded again
+        expect(page.locator(".figures")).to_contain_text("33")
+        expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+def test_an_address_under_localhost_leads_to_the_number(
+    fresh: BrowserContext,
+    tmp_path: Path,
+) -> None:
+    write_notes(tmp_path)
+    door = Door()
+    with serving(tmp_path, door=door) as guarded:
+        page = fresh.new_page()
+        page.goto(f"http://localhost:{guarded.port}/#token={door.key}")
+        expect(page.locator(".figures")).to_contain_text("33")
+        assert page.url == f"http://127.0.0.1:{guarded.port}/"
 
 
 def test_two_tabs_never_lose_a_line(page: Page, browser: Browser, served: Served) -> None:

@@ -11,7 +11,9 @@ from urllib.parse import quote
 
 import pytest
 
+from notewell.settings import user_file
 from notewell.surfaces.hooks.journal import Journal, Passage
+from notewell.surfaces.server.calls import CALLS
 from tests.conftest import Write
 from tests.surfaces.server.served import Served, serving
 
@@ -37,6 +39,26 @@ def test_home_tells_what_is_remembered(served: Served) -> None:
     [conflict] = home["attention"]["conflicts"]
     assert conflict["text"] == "The staging port is 9443 now."
     assert conflict["other"]["text"] == "The staging port is 8081."
+
+
+def test_the_notes_of_a_clone_are_trusted_with_a_click(root: Path, write: Write) -> None:
+    write("memory/2026-05-06.md", "# Standup\n\nThe staging port is 8081.\n")
+    (root / ".svn").mkdir()
+    with serving(root) as one:
+        home = one.get("/api/home").json
+        assert home["doubt"]["folder"] == str(root)
+        assert one.get("/api/search?query=staging+port").json["results"][0]["origin"] == "untrusted"
+        elsewhere = one.post("/api/trust", {"folder": str(root.parent)})
+        assert elsewhere.json["error"]["message"] == "nobody asks about this folder"
+        assert one.post("/api/trust", {"folder": str(root)}).json == {"folder": str(root)}
+        assert one.get("/api/home").json["doubt"] is None
+        assert one.get("/api/search?query=staging+port").json["results"][0]["origin"] == "owner"
+    assert str(root) in user_file(os.environ).read_text()
+
+
+def test_whom_to_trust_is_no_tool_for_a_model() -> None:
+    assert "trust" not in {name for name, call in CALLS.items() if call.tool}
+    assert "trust" not in CALLS
 
 
 def test_home_as_of_a_day(served: Served) -> None:

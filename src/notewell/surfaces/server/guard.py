@@ -2,7 +2,8 @@
 
 A page of another site in the same browser can reach a server on loopback. Without CORS it cannot read an answer, but it
 can send requests; and if its host name resolves to 127.0.0.1 it can even read. So Host and Origin are checked before
-anything else.
+anything else. Every user of this machine can reach it too: so a caller shows the token, or is a
+program of this user.
 """
 
 from __future__ import annotations
@@ -12,31 +13,48 @@ import hmac
 import ipaddress
 import json
 import re
+import secrets
 import socket
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BODY = 1_000_000
+MAX_HEADERS = 1 << 16
+_WHO = (
+    "send the header Authorization: Bearer TOKEN, with what stands behind #token= in the address "
+    "that notewell serve printed, or with the token that it was given"
+)
 TOO_LARGE = f"the body is larger than {MAX_BODY:,} bytes"
 _HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>\d{1,5}))?\Z")
+_LOCALHOST = re.compile(r"localhost(:\d+)?\Z", re.IGNORECASE)
 _OPEN = re.compile(r"/([a-z]+\.(css|js|svg))?\Z")  # the files of the page, which hold no notes
 _CLIENTS = 1_000
+# Added by programs that pass requests on: one may be this user's while its callers are not.
+_PASSED_ON = frozenset(("forwarded", "via", "x-real-ip", "true-client-ip", "cf-connecting-ip"))
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Who is let in. An empty `token` admits anybody on this machine; `loopback` admits only names of this machine."""
+    """Who is let in: who shows the token or the key, programs of the user `uid`, or `anyone`.
+
+    The token is one that its user has chosen. The key is made for one run and ends with it, so a
+    browser may keep it. `loopback` admits only names of this machine.
+    """
 
     token: str = ""
+    key: str = field(default_factory=partial(secrets.token_urlsafe, 32))
+    uid: int | None = None
+    anyone: bool = False
     loopback: bool = True
     names: tuple[str, ...] = ()
     per_second: float = 5_000.0
@@ -66,10 +84,27 @@ class Door:
         return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
 
     def admits_token(self, header: str) -> bool:
-        """Whether the header holds the token, compared in constant time."""
+        """Whether the header holds the token or the key, compared in constant time."""
         kind, _, given = header.partition(" ")
-        right = hmac.compare_digest(given.strip().encode("utf-8", "replace"), self.token.encode())
-        return right and kind.lower() == "bearer"
+        said = given.strip().encode("utf-8", "replace")
+        right = [hmac.compare_digest(said, one.encode()) for one in (self.token, self.key) if one]
+        return any(right) and kind.lower() == "bearer"
+
+    def admits_user(self, scope: Scope, headers: Headers, host: str) -> bool:
+        """Whether the kernel says that a program of this user asks, for itself.
+
+        It must name the very address that it reached. Under another name, such as localhost, a
+        browser may show what somebody else sent: another user's server at [::1], which then ended so
+        that its page reaches this one.
+        """
+        peer = scope.get("state", {}).get("peer")
+        passed_on = any(n in _PASSED_ON or n.startswith("x-forwarded-") for n in headers)
+        match = _HOST.match(host)
+        if self.uid is None or peer is None or passed_on or not match or not scope.get("server"):
+            return False
+        address, port = scope["server"]
+        named = (match["name"].strip("[]"), match["port"] or "80")
+        return named == (address, str(port)) and peer() == self.uid
 
 
 class _Buckets:
@@ -108,9 +143,12 @@ class Guard:
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
-        refusal = self._stranger(scope, headers) or self._excess(scope, headers)
+        refusal = _unclear(scope, headers) or self._stranger(scope, headers)
+        refusal = refusal or self._excess(scope, headers)
         if refusal:
             await _refusal(*refusal)(scope, receive, _strict(send))
+        elif self.door.loopback and scope["path"] == "/" and _LOCALHOST.match(headers["host"]):
+            await _by_address(scope, headers["host"])(scope, receive, _strict(send))
         else:
             with contextlib.suppress(ClientDisconnect):  # nobody is there to be told, and it is not our fault
                 await self.app(scope, _limited(receive), _strict(send))
@@ -124,10 +162,10 @@ class Guard:
         own = all(self.door.admits_origin(o, hosts[0]) for o in headers.getlist("origin"))
         if not own or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return 403, "wrong_origin", "requests from other sites are refused", "open the server's own page"
-        known = not self.door.token or self.door.admits_token(headers.get("authorization", ""))
-        if not known and not _OPEN.match(scope["path"]):
-            return 401, "no_token", "this server needs its token", "send the header Authorization: Bearer TOKEN"
-        return None
+        known = self.door.anyone or self.door.admits_token(headers.get("authorization", ""))
+        if known or _OPEN.match(scope["path"]) or self.door.admits_user(scope, headers, hosts[0]):
+            return None
+        return 401, "no_token", "this server needs its token", _WHO
 
     def _excess(self, scope: Scope, headers: Headers) -> tuple[int, str, str, str] | None:
         """The refusal of a request that is too large or comes too soon."""
@@ -138,6 +176,29 @@ class Guard:
         if wait_s:
             return 429, "too_many", "too many requests", f"wait {wait_s:.2f} s"
         return None
+
+
+def _unclear(scope: Scope, headers: Headers) -> tuple[int, str, str, str] | None:
+    """The refusal of what a proxy may see another end of than we do, or has too large headers."""
+    chunked = "transfer-encoding" in headers
+    if chunked and ("content-length" in headers or scope["http_version"] == "1.0"):
+        message = "the length of the body is not clear"
+        return 400, "bad_request", message, "send Content-Length alone"
+    line = len(scope.get("raw_path", b"")) + len(scope["query_string"])
+    if line + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > MAX_HEADERS:
+        return 400, "bad_request", f"the headers are larger than {MAX_HEADERS:,} bytes", "send less"
+    return None
+
+
+def _by_address(scope: Scope, host: str) -> Response:
+    """The way to the page under the address of this server, which nobody else can have.
+
+    Another user may listen at [::1], which is localhost too, and would find there what a browser
+    keeps for the page.
+    """
+    address = f"[{scope['server'][0]}]" if ":" in scope["server"][0] else scope["server"][0]
+    query = f"?{scope['query_string'].decode('ascii', 'replace')}" if scope["query_string"] else ""
+    return RedirectResponse(f"http://{address}{host[len('localhost') :]}/{query}", 307)
 
 
 def _limited(receive: Receive) -> Receive:
@@ -178,5 +239,10 @@ def _strict(send: Send) -> Send:
 
 def _refusal(status: int, code: str, message: str, hint: str) -> Response:
     body = json.dumps({"error": {"code": code, "message": message, "hint": hint}})
-    headers = {429: {"retry-after": "1"}, 401: {"www-authenticate": "Bearer"}}.get(status)
+    more = {
+        400: {"connection": "close"},
+        401: {"www-authenticate": "Bearer"},
+        429: {"retry-after": "1"},
+    }
+    headers = more.get(status)
     return Response(body, status, headers, "application/json")

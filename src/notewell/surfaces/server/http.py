@@ -194,6 +194,7 @@ def application(memory: Memory, door: Door, *, read_only: bool = False, warm: bo
     events = Events()
     upkeep = Upkeep(memory, events.tell) if warm else contextlib.nullcontext()
     sessions, route = _mcp(memory, read_only=read_only)
+    key = _Json({"key": door.key}, headers={"cache-control": "no-store"})
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -203,7 +204,11 @@ def application(memory: Memory, door: Door, *, read_only: bool = False, warm: bo
                 events.close()
 
     app = Starlette(
-        routes=[*Api(memory, events, read_only=read_only).routes(), route],
+        routes=[
+            *Api(memory, events, read_only=read_only).routes(),
+            route,
+            Route("/api/key", partial(_answered, key), methods=["POST"]),
+        ],
         lifespan=lifespan,
         exception_handlers={**dict.fromkeys((404, 405, 413), _refused), Exception: _unexpected},
     )

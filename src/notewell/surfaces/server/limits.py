@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from types import TracebackType
 from typing import Any
 
@@ -18,6 +18,9 @@ import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from notewell.surfaces.server.guard import MAX_HEADERS
+from notewell.surfaces.server.peer import user_of
 
 _LOG = logging.getLogger("uvicorn.error")
 _SPARE_FILES = 128  # for the index, the notes and the model
@@ -32,10 +35,9 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds of one server; those on bodies and rates are in `guard.py`."""
+    """The bounds of one server; those on headers, bodies and rates are in `guard.py`."""
 
     connections: int = 1_000
-    header_bytes: int = 1 << 16
     header_s: float = 10.0
     body_s: float = 30.0
     idle_s: float = 5.0
@@ -68,6 +70,9 @@ class _Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Turns one away that is too many; others get no delay between small packets."""
         super().connection_made(transport)
+        # Asked for at most once a connection, and only where a request does not show the token.
+        peer = cache(partial(user_of, self.client, self.server))
+        self.app_state = {**self.app_state, "peer": peer}
         raw = transport.get_extra_info("socket")
         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
             with contextlib.suppress(OSError):  # the client has gone
@@ -238,6 +243,6 @@ def server(app: ASGIApp, limits: Limits | None = None) -> uvicorn.Server:
         backlog=128,
         timeout_keep_alive=limits.idle_s,  # type: ignore[arg-type]
         timeout_graceful_shutdown=2,
-        h11_max_incomplete_event_size=limits.header_bytes,
+        h11_max_incomplete_event_size=MAX_HEADERS,
     )
     return _Server(config, limits)

@@ -16,6 +16,10 @@ from notewell.notes.proposals import Applied, Proposal, Proposals
 from notewell.notes.statements import Statement, Version
 from notewell.notes.undo_log import Change, hash_of
 from notewell.notes.whole_note import Named, WholeNote, resolver_of
+from notewell.search.unread import cure
+from notewell.settings import env_name, load
+from notewell.settings_file import write_setting
+from notewell.sources.trust import CLONE
 from notewell.store.values import Finding
 from notewell.surfaces import arguments
 from notewell.surfaces.arguments import ArgumentError
@@ -78,7 +82,9 @@ HOME = Shape(
     ),
     empty=dict[str, Any] | None,
     notices=list[Notice],
+    doubt=dict[str, Any] | None,
 )
+TRUSTED = Shape("", folder=str)
 PROPOSAL = Shape("", token=str, diffs=[Shape("", path=str, diff=str, hash=str)], summary=str, warnings=list[str])
 APPLIED = Shape("receipt undo paths", Applied, undo=str | None)
 CHANGE = Shape("id when action summary", Change, paths=list[str])
@@ -94,8 +100,6 @@ _ACTIONS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "forget": (("ref",), ("everywhere",)),
 }
 _pending: WeakKeyDictionary[Memory, Proposals] = WeakKeyDictionary()
-_BROKEN = "fix the file, or list it in .notewellignore"
-_PARTLY = "split what is so large, or raise max_file_bytes"
 _MOST_OVERVIEWS = 8
 _overviews: WeakKeyDictionary[Memory, dict[dt.date | None, tuple[object, Overview]]] = WeakKeyDictionary()
 
@@ -174,7 +178,14 @@ def _home(memory: Memory, given: Mapping[str, Any]) -> Answer:
         "attention": _attention(memory, seen, _day(given)),
         "empty": None if seen.passages else _empty(memory),
         "notices": plain((*memory.index.store_notices, *fresh.notices)),
+        "doubt": _doubt(memory),
     }  # fmt: skip
+
+
+def _doubt(memory: Memory) -> dict[str, Any] | None:
+    """Why the notes do not count as the user's own, which the person at the page can change."""
+    doubt = memory.index.trust.doubt
+    return None if doubt is None else {"folder": doubt.folder, "reason": doubt.reason, "command": doubt.command}
 
 
 def _day(given: Mapping[str, Any]) -> dt.date | None:
@@ -231,10 +242,8 @@ def _never_found(memory: Memory, settled: Sequence[str], entries: Sequence[Injec
 
 def _unread(memory: Memory) -> list[dict[str, Any]]:
     """Files and sources that are not read, or only partly."""
-    files = [
-        {"path": s.path, "reason": s.reason, "hint": _PARTLY if s.partly else _BROKEN}
-        for s in memory.index.looks.unread
-    ]
+    unread = memory.index.looks.unread
+    files = [{"path": one.path, "reason": one.reason, "hint": cure(one)} for one in unread]
     waiting = [s for s in memory.index.survey.latest() if not s.read and s.documents]
     return [*files, *({"path": s.name, "reason": f"{s.amount}: {s.about}", "hint": s.command} for s in waiting)]
 
@@ -297,8 +306,15 @@ def _preview(memory: Memory, given: Mapping[str, Any]) -> Answer:
         "token": proposal.token,
         "diffs": [{"path": d.path, "diff": safe(d.diff), "hash": hash_of(d.before)} for d in proposal.drafts],
         "summary": proposal.summary,
-        "warnings": list(proposal.warnings),
+        "warnings": [*proposal.warnings, *_accepting(memory)],
     }
+
+
+def _accepting(memory: Memory) -> list[str]:
+    """What a change by a person does to the notes of a clone."""
+    doubt = memory.index.trust.doubt
+    is_clone = doubt is not None and doubt.kind == CLONE
+    return ["once you have written here, the notes that came with this clone count as yours"] if is_clone else []
 
 
 def _proposed(proposals: Proposals, given: Mapping[str, Any]) -> Proposal:
@@ -334,7 +350,9 @@ def _proposed(proposals: Proposals, given: Mapping[str, Any]) -> Proposal:
 )
 def _apply(memory: Memory, given: Mapping[str, Any]) -> Answer:
     """Make the change that was shown, exactly so; if a file has changed since, nothing is written."""
-    return APPLIED.fill(_proposals(memory).apply(given["token"], now=arguments.local_now()))
+    done = APPLIED.fill(_proposals(memory).apply(given["token"], now=arguments.local_now()))
+    memory.index.trust.wrote()
+    return done
 
 
 @_call(
@@ -349,6 +367,27 @@ def _apply(memory: Memory, given: Mapping[str, Any]) -> Answer:
 def _undo(memory: Memory, given: Mapping[str, Any]) -> Answer:
     """Take a change back, if the lines that it wrote are still as written."""
     return APPLIED.fill(_proposals(memory).undo(given["undo"]))
+
+
+@_call(
+    "Trust the notes",
+    TRUSTED,
+    _silent,
+    Param("folder", str, "the folder that Home asks about", required=True),
+    tool=False,
+    writes=True,
+)
+def _trust(memory: Memory, given: Mapping[str, Any]) -> Answer:
+    """Count the notes of a folder as the user's own from now on, also where another user or a clone brought them."""
+    doubt = memory.index.trust.doubt
+    if doubt is None or given["folder"] != doubt.folder:
+        raise ArgumentError("nobody asks about this folder", hint="open Home again")
+    named = (*load(memory.root, env=os.environ).trusted_folders, doubt.folder)
+    write_setting("trusted_folders", named, memory.root, os.environ)
+    if memory.index.trust.doubt is not None:
+        hint = f"{env_name('trusted_folders')} or --setting says whom to trust, and this server was started with it"
+        raise ArgumentError("the settings file has no effect on this", hint=hint)
+    return {"folder": doubt.folder}
 
 
 @_call("Changes", CHANGES, _silent, tool=False)

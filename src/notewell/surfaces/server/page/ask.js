@@ -1,7 +1,12 @@
 // Requests to the server of this page. A request that is no longer needed is cancelled.
 
-let token = sessionStorage.getItem("notewell-token") || "";
+// The server makes a key for each of its runs. Only that is kept here: it is worth nothing once the server
+// has ended, when another user could listen on its port and read what this browser keeps for the address.
+export const KEPT = "notewell-key";
+
+let key = localStorage.getItem(KEPT) || "";
 let askToken = null;
+let asking = null;
 
 export class Refusal extends Error {
   constructor(error) {
@@ -11,19 +16,54 @@ export class Refusal extends Error {
   }
 }
 
+// What to do where the server asks for its token: it is over when somebody has given one.
 export function onTokenNeeded(ask) {
   askToken = ask;
 }
 
+// Gives a token, or an address that ends in one, for the key. Returns what was wrong.
+export async function unlock(text) {
+  const token = text.split("#token=").at(-1).trim();
+  try {
+    const headers = { Authorization: `Bearer ${token}` };
+    const answer = await fetch("/api/key", { method: "POST", headers });
+    if (answer.status === 401) return "That is not the token of this server as it runs now.";
+    if (answer.ok) {
+      key = (await answer.json()).key;
+      localStorage.setItem(KEPT, key);
+      return "";
+    }
+  } catch {
+    // It has gone, or the token has letters that no header can hold.
+  }
+  return "The server did not answer. Check that notewell serve is still running.";
+}
+
+// Another tab may have been given the key of the server since.
+async function renewed(used) {
+  key = localStorage.getItem(KEPT) || "";
+  if (key !== used) return;
+  asking ||= askToken().finally(() => {
+    asking = null;
+  });
+  await asking;
+}
+
+async function send(path, options = {}) {
+  for (;;) {
+    const used = key;
+    const headers = { ...options.headers };
+    if (used) headers.Authorization = `Bearer ${used}`;
+    const answer = await fetch(path, { ...options, headers });
+    if (answer.status !== 401 || !askToken) return answer;
+    await renewed(used);
+  }
+}
+
 export async function ask(call, given, signal) {
   const headers = { "Content-Type": "application/json" };
-  if (token) headers.Authorization = `Bearer ${token}`;
-  const answer = await fetch(`/api/${call}`, { method: "POST", headers, body: JSON.stringify(given), signal });
-  if (answer.status === 401 && askToken) {
-    token = await askToken();
-    sessionStorage.setItem("notewell-token", token);
-    return ask(call, given, signal);
-  }
+  const sent = { method: "POST", headers, body: JSON.stringify(given), signal };
+  const answer = await send(`/api/${call}`, sent);
   const body = await answer.json();
   if (body.error) throw new Refusal(body.error);
   return body;
@@ -31,10 +71,9 @@ export async function ask(call, given, signal) {
 
 // Events over fetch, because EventSource cannot send a token.
 export async function listen(receive) {
-  const headers = token ? { Authorization: `Bearer ${token}` } : {};
   for (;;) {
     try {
-      const answer = await fetch("/api/events", { headers });
+      const answer = await send("/api/events");
       if (!answer.ok) return;
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       let rest = "";

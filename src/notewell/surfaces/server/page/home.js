@@ -2,7 +2,7 @@
 
 import { el } from "./dom.js";
 import { calendar } from "./heat.js";
-import { citation, more, section, tag, told } from "./parts.js";
+import { citation, failed, more, section, tag, told } from "./parts.js";
 import { hash } from "./route.js";
 import * as words from "./words.js";
 
@@ -28,9 +28,27 @@ function overview(home, shell) {
   return [
     el("header", { class: "lead" }, el("h1", { dir: "auto" }, home.workspace), el("dl", { class: "figures" }, ...shown.map(([many, count, one]) => el("div", {}, el("dd", {}, count.toLocaleString("en")), el("dt", {}, count === 1 ? one : many))))),
     ...told(home.notices),
+    doubt(home.doubt, shell),
     home.days.length ? section("Days", calendar(home.days, { end: shell.asOf })) : "",
     el("div", { class: "halves" }, el("div", {}, pinned(home.pinned), attention(home.attention, shell)), el("div", {}, lately(home.lately), topics(home.topics))),
   ];
+}
+
+// Notes of a clone or of another user count as untrusted until a person says otherwise.
+function doubt(found, shell) {
+  if (!found) return "";
+  const part = el("div", { class: "notice", id: "doubt" }, el("p", { dir: "auto" }, `These notes are not given to an agent unasked: ${found.reason}.`));
+  const trust = async () => {
+    try {
+      await shell.ask("trust", { folder: found.folder });
+      shell.changed();
+      shell.again();
+    } catch (error) {
+      part.append(failed(error));
+    }
+  };
+  part.append(shell.writable ? el("p", {}, el("button", { type: "button", onclick: trust }, "Trust them")) : el("pre", { class: "command" }, found.command));
+  return part;
 }
 
 function pinned(notes) {

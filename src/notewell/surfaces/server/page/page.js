@@ -1,6 +1,6 @@
 // The shell: which view is shown, the keys, the colours, and the day as of which everything is seen.
 
-import { Refusal, ask, listen, onTokenNeeded } from "./ask.js";
+import { KEPT, Refusal, ask, listen, onTokenNeeded, unlock } from "./ask.js";
 import { $, el } from "./dom.js";
 import * as home from "./home.js";
 import { failed } from "./parts.js";
@@ -203,20 +203,42 @@ function wire() {
     $("day").returnValue = "";
   });
   document.addEventListener("keydown", keys);
-  addEventListener("hashchange", () => (location.hash.startsWith("#/") || !location.hash) && open());
+  addEventListener("hashchange", follow);
+  addEventListener("storage", (event) => event.key === KEPT && $("token").close()); // from another tab
+  $("token-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const wrong = await unlock($("token-value").value);
+    $("token-wrong").textContent = wrong;
+    if (!wrong) $("token").close();
+  });
   onTokenNeeded(
     () =>
       new Promise((given) => {
-        $("token").addEventListener("close", () => given($("token-value").value.trim()), { once: true });
+        $("token").addEventListener("close", given, { once: true });
+        $("token-value").value = "";
         $("token").showModal();
       }),
   );
+}
+
+async function follow() {
+  await useToken();
+  if (location.hash.startsWith("#/") || !location.hash) open();
+}
+
+// The address that `notewell serve` prints has its token behind the #, which no browser sends.
+async function useToken() {
+  const given = location.hash;
+  if (!given.startsWith("#token=")) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  if (!(await unlock(given))) $("token").close();
 }
 
 async function start() {
   const chosen = localStorage.getItem("notewell-theme");
   if (chosen) document.documentElement.dataset.theme = chosen;
   wire();
+  await useToken();
   const asked = new URLSearchParams(location.search).get("q");
   if (asked && !location.hash) history.replaceState(null, "", `/${hash("search", { q: asked })}`);
   await open();

@@ -111,7 +111,7 @@ class Search {
   }
 
   row(hit, i) {
-    const tags = [hit.pinned && "pinned", hit.conflicts_with?.length && "contradicted elsewhere", hit.superseded_by && "replaced by a newer one"].filter(Boolean);
+    const tags = [hit.pinned && "pinned", hit.conflicts_with?.length && "contradicted elsewhere", hit.superseded_by && "replaced by a newer one", hit.hidden && "has a hidden secret"].filter(Boolean);
     const body = hit.html ? rendered(hit.html, { links: false }) : marked(flowing(hit.snippet), this.answer.query);
     const facts = [hit.citation, words.day(hit.date), words.source(hit.source), words.writer(hit.origin)];
     const made = el(
