@@ -90,7 +90,7 @@ class Server:
         for process in (postmaster, *map(int, children)):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while any(Path(f"/proc/{p}/cmdline").exists() and _alive(p) for p in (postmaster, *map(int, children))):
             assert time.monotonic() < until, "the server does not die"
             time.sleep(0.01)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
@@ -12,6 +15,8 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from psycopg.sql import quote
+from psycopg.types.json import Jsonb
 
 from notewell.errors import StoreError
 from notewell.store.postgres.schema import PARTITIONED, TABLES
@@ -195,7 +200,11 @@ def test_hostile_sql_reads_and_changes_nothing(alice: PostgresStore, bob: Postgr
             f"INSERT INTO state (workspace) VALUES ({w})",
             f"INSERT INTO postings VALUES ({w}, 'port', 1, 1, '')",
             f"UPDATE meta SET workspace = {w}",
-            "INSERT INTO workspaces (name, agent, owner) VALUES ('x', '', 'alice')",
+            "INSERT INTO workspaces (name, agent, owner) VALUES ('1', '1', 'alice')",
+            "INSERT INTO workspaces (name, agent, members) VALUES ('1', '1', '{alice}')",
+            "INSERT INTO workspaces (id, name, agent) OVERRIDING SYSTEM VALUE VALUES (99, '1', '1')",
+            "UPDATE workspaces SET id = DEFAULT",
+            "SELECT nextval('workspaces_id_seq')",
             "UPDATE workspaces SET owner = 'alice'",
             "SET row_security = off; SELECT * FROM chunks",
             "SET ROLE alice",
@@ -217,10 +226,10 @@ def test_hostile_sql_reads_and_changes_nothing(alice: PostgresStore, bob: Postgr
 def test_an_admitted_role_sees_the_workspace_until_it_is_expelled(shared: str, postgres: Server) -> None:
     owner = PostgresStore(postgres.url(shared, "owner"), workspace="ours")
     fill(owner)
-    with pytest.raises(StoreError, match="belongs to another role"):
-        PostgresStore(postgres.url(shared, "bob"), workspace="ours")
+    with pytest.raises(StoreError, match="no workspace 'ours' of owner that this role may use"):
+        PostgresStore(postgres.url(shared, "bob"), workspace="ours", owner="owner")
     owner.shared.admit("bob")
-    guest = PostgresStore(postgres.url(shared, "bob"), workspace="ours")
+    guest = PostgresStore(postgres.url(shared, "bob"), workspace="ours", owner="owner")
     assert guest.documents.says(SECRET)
     put_document(guest, Document("b.md", "memory", 1, 1, ""), "d", Facts(), [])
     assert set(owner.documents.stored()) == {"memory/a.md", "b.md"}
@@ -230,6 +239,110 @@ def test_an_admitted_role_sees_the_workspace_until_it_is_expelled(shared: str, p
     assert guest.documents.stored() == {}
     for one in (owner, guest):
         one.close()
+
+
+def test_a_name_tells_others_nothing_and_cannot_be_taken_first(
+    shared: str, alice: PostgresStore, bob: PostgresStore, postgres: Server
+) -> None:
+    """By an error, or by the work that the server says a statement took."""
+    names = (alice.workspace, "alice has none of this name")
+    constants = [f"{quote(json.dumps(name))}::jsonb" for name in names]
+    with psycopg.connect(postgres.url(shared, "bob"), autocommit=True) as db:
+        db.execute("SET search_path TO notewell, public")
+        for tables in ("on", "off"):
+            db.execute(f"SET enable_seqscan = {tables}")
+            for how in ("name = {}", "name < {}", "owner = 'alice' AND name = {}", "name = ANY (ARRAY[{}])"):
+                told = [explained(db, f"SELECT FROM workspaces WHERE {how.format(one)}") for one in constants]
+                assert told[0] == told[1]
+        for one in constants:
+            db.execute(f"INSERT INTO workspaces (name, agent) VALUES ({one}, to_jsonb(''::text))")
+        db.execute("DELETE FROM workspaces WHERE name = ANY (%s)", ([Jsonb(name) for name in names],))
+    assert bob.workspace not in names
+    with closing(PostgresStore(postgres.url(shared, "alice"), workspace=alice.workspace)) as again:
+        assert again.connection.workspace == alice.connection.workspace
+
+
+def test_nobody_writes_to_anothers_workspace_unawares(shared: str, postgres: Server) -> None:
+    """Alice takes the name that bob will use and lets him in; his notes go to his own all the same."""
+    with (
+        closing(PostgresStore(postgres.url(shared, "alice"), workspace="/home/bob/notes")) as trap,
+        closing(PostgresStore(postgres.url(shared, "owner"), workspace="any")) as any_,
+    ):
+        any_.shared.admit("bob", here=False)
+        trap.shared.admit("bob")
+        with closing(PostgresStore(postgres.url(shared, "bob"), workspace="/home/bob/notes")) as own:
+            fill(own)
+            assert own.connection.workspace != trap.connection.workspace
+        assert trap.documents.stored() == {}
+
+
+def explained(db: psycopg.Connection[Any], sql: str, *, estimates: bool = True) -> str:
+    """What EXPLAIN tells of a statement, with its estimates and what was done, but without its constants."""
+    told = f"ANALYZE, TIMING OFF, SUMMARY OFF, BUFFERS OFF, COSTS {estimates}"
+    rows = db.execute(f"EXPLAIN ({told}) {sql}").fetchall()
+    return re.sub(r"'(?:[^']|'')*'::(?:text|bytea|jsonb)", "?", "\n".join(row for (row,) in rows))
+
+
+HASH = "content_hash"  # the planner must know how many there are, and so it knows three of them
+PLANS = {
+    "as it likes": (),
+    "whole tables": ("partition_pruning", "indexscan", "indexonlyscan", "bitmapscan"),
+    "indexes": ("seqscan", "partition_pruning"),
+    "bitmaps": ("seqscan", "indexscan", "indexonlyscan"),
+}
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_the_work_of_a_statement_tells_nothing_of_what_others_have(
+    plan: str, shared: str, alice: PostgresStore, postgres: Server
+) -> None:
+    """Comparisons that the server calls leakproof may run before a policy; what follows from them must not be seen."""
+    name = shared
+    postgres.execute("ANALYZE", name)
+    with closing(PostgresStore(postgres.url(name, "bob"), workspace="an empty one")) as empty:
+        w, own = alice.connection.workspace, empty.connection.workspace
+    texts = postgres.execute(
+        "SELECT c.relname, a.attname, format_type(a.atttypid, NULL) FROM pg_class c"
+        " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND a.atttypid::regtype::text IN ('text', 'bytea')"
+        " WHERE c.relnamespace = 'notewell'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition",
+        name,
+    )
+    assert len(texts) > 40
+    with psycopg.connect(postgres.url(name, "bob"), autocommit=True) as db:
+        db.execute("SET search_path TO notewell, public")
+        for kind in PLANS[plan]:
+            db.execute(f"SET enable_{kind} = off")
+        for table, column, kind in texts:
+            greatest = f"SELECT max({column})::text FROM notewell.{table} WHERE workspace = {w}"
+            there = postgres.execute(greatest, name)[0][0]
+            if not there or (column == HASH and plan != "whole tables"):  # estimates may choose another plan
+                continue
+            none = "\\x00ff" if kind == "bytea" else "~none"
+            values = [f"'{one}'::{kind}" for one in (there.replace("'", "''"), none)]
+            for also in (
+                "",
+                f" AND workspace = {w}",
+                f" AND workspace >= (SELECT {own})",
+            ):
+                for how in ("= {}", "< {}", "= ANY (ARRAY[{}])"):
+                    for setting in (w, own):
+                        db.execute(f"SET notewell.workspace = {setting}")
+                        asked = [f"SELECT FROM {table} WHERE {column} {how.format(one)}{also}" for one in values]
+                        told = [explained(db, sql, estimates=column != HASH) for sql in asked]
+                        assert told[0] == told[1], asked[0]
+
+
+def test_what_any_role_can_notify_disturbs_nobody(alice: PostgresStore, bob: PostgresStore, postgres: Server) -> None:
+    name, heard = bob.name.rpartition("/")[2], []
+    listening = threading.Thread(target=lambda: heard.append(alice.shared.listen(20.0)))
+    listening.start()
+    with psycopg.connect(postgres.url(name, "bob"), autocommit=True) as db:
+        for _ in range(20):
+            db.execute("SELECT pg_notify(%s, 'nonsense')", (f"notewell_{alice.connection.workspace}",))
+    put_document(alice, Document("memory/new.md", "memory", 1, 1, ""), "digest", Facts(), [])
+    listening.join(60)
+    alice.documents.drop(["memory/new.md"])
+    assert heard == [alice.generation - 1]
 
 
 HOSTILE = st.one_of(

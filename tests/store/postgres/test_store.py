@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ import pytest
 from notewell.errors import StoreBusyError, StoreError, StoreVersionError
 from notewell.store.postgres import schema
 from notewell.store.postgres import shared as shared_
-from notewell.store.postgres.pool import display_name, driver
+from notewell.store.postgres.pool import Pool, display_name, driver
 from notewell.store.postgres.store import PostgresStore
 from notewell.store.values import Sought
 from notewell.types import Chunk, Document, Facts, Filters
@@ -99,7 +100,9 @@ def test_many_that_open_an_empty_database_at_once_make_one_schema(postgres: Serv
     with ThreadPoolExecutor(6) as pool:
         assert sorted(pool.map(opened, range(6))) == list(range(6))
     name = Server.name_in(url)
-    assert postgres.execute("SELECT version FROM notewell.versions ORDER BY 1", name) == [(1,), (2,), (3,)]
+    assert postgres.execute("SELECT version FROM notewell.versions ORDER BY 1", name) == [
+        (n + 1,) for n in range(len(schema.MIGRATIONS))
+    ]
     for n in range(2):
         store = PostgresStore(url, workspace=f"w{n}")
         assert len(store.documents.stored()) == 3
@@ -122,19 +125,20 @@ def test_an_older_database_is_brought_up_to_date_for_all_its_roles(
 ) -> None:
     url = postgres.database("empty")
     name = Server.name_in(url)
-    with monkeypatch.context() as old:
+    with monkeypatch.context() as old, closing(Pool(url, read_only=False, timeout_s=9.0)) as pool:
         old.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
-        old.setattr(
-            shared_, "TABLES", ("vectors", "chunks", "documents", "state", "meta", "models", "unjudged", "pending")
-        )
-        old.setattr(shared_, "PARTITIONED", ("vectors", "chunks"))
-        owner = PostgresStore(url, workspace="w")
-        owner.shared.admit("bob")
-        owner.close()
-    w = owner.connection.workspace
+        with pool.use() as raw:
+            schema.migrate(raw, name="an old one", read_only=False)
+    tables = "vectors, chunks, documents, state, meta, models, unjudged, pending, workspaces"
+    w = 1
     document = "path, source, digest, size, mtime_ns, changed, synced_ns, name, title, evergreen, importance, pinned"
     chunk = "id, document, start_line, end_line, heading, text, content_hash, length, origin, head, body, exact"
     for sql in (
+        f"SET search_path TO notewell; GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO bob",
+        "GRANT USAGE ON SCHEMA notewell TO bob; GRANT SELECT ON notewell.versions TO bob",
+        "GRANT MAINTAIN ON ALL TABLES IN SCHEMA notewell TO bob",
+        "INSERT INTO notewell.workspaces (name, agent, owner, members) VALUES ('w', '', 'owner', '{bob}')",
+        f"INSERT INTO notewell.state (workspace) VALUES ({w})",
         (
             f"INSERT INTO notewell.documents (workspace, {document}, supersedes, tail)"
             f" VALUES ({w}, 'a.md', 'memory', '', 1, 1, '', 1, 'a', '', false, 0, false, '[]', '')"
@@ -149,12 +153,13 @@ def test_an_older_database_is_brought_up_to_date_for_all_its_roles(
         f"INSERT INTO notewell.terms VALUES ({w}, 'plum', 300), ({w}, 'a', 300)",
         f"INSERT INTO notewell.unjudged SELECT {w}, row FROM notewell.chunks",
         "UPDATE notewell.state SET chunks = 300, length = 300",
+        "ANALYZE",
     ):
         postgres.execute(sql, name)
     owner = PostgresStore(url, workspace="w")
     assert owner.audit() == []
     assert owner.keywords.term_counts(["plum"]).found_in == {"plum": 300}
-    bob = PostgresStore(postgres.url(name, "bob"), workspace="w")
+    bob = PostgresStore(postgres.url(name, "bob"), workspace="w", owner="owner")
     rows = [one.row for one in bob.keywords.lexical(Sought(("plum",)), 400, Filters())]
     assert len(rows) == 300
     bob.vectors.put_vectors(MODEL, {"hash1": unit(1, 0, 0, 0)}, windows={"hash1": b"codes"})
@@ -341,7 +346,7 @@ def test_a_listener_gets_the_generation_of_a_change(store: PostgresStore, databa
     assert store.shared.listen(0.01) is None
     received: list[int | None] = []
     other = PostgresStore(database, workspace=store.workspace)
-    thread = threading.Thread(target=lambda: received.append(other.shared.listen(20.0)))
+    thread = threading.Thread(target=lambda: received.append(other.shared.listen(60.0)))
     thread.start()
     while thread.is_alive():
         put(store, "a.md", f"text {time.monotonic_ns()}")
@@ -450,7 +455,7 @@ def test_an_audit_reports_what_disagrees(store: PostgresStore, postgres: Server,
 def test_a_deadlock_is_tried_again(store: PostgresStore, database: str) -> None:
     """Two write the same two rows, each from its own end: the server ends one of them, and both are written."""
     other = PostgresStore(database, workspace=store.workspace)
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
     tries: Counter[str] = Counter()
 
     def write(who: PostgresStore, name: str, *keys: str) -> None:

@@ -227,8 +227,8 @@ class Connection:
             if done.changed:
                 done.raw.execute(
                     "WITH now AS (UPDATE state SET generation = generation + 1,"
-                    f" moved = moved + {int(done.moved)} WHERE workspace = {self.workspace} RETURNING generation)"
-                    f" SELECT pg_notify('notewell_{self.workspace}', generation::text) FROM now"
+                    f" moved = moved + {int(done.moved)} WHERE workspace = {self.workspace} RETURNING 1)"
+                    f" SELECT pg_notify('notewell_{self.workspace}', '') FROM now"
                 )
             done.raw.execute("COMMIT")
 

@@ -4,6 +4,12 @@ A row of `workspaces` is one workspace of one agent; its number is in every othe
 the connected role: it sees the rows of workspaces that it owns or was admitted to, whatever SQL it runs. Of those, a
 connection sees one at a time, the one that it names in `notewell.workspace`; naming another role's shows nothing. The
 large tables are partitioned by that number.
+
+A policy alone hides rows, not everything about them. The server lets comparisons that it calls leakproof, such as those
+of text, run before a policy, look things up in an index and use the statistics of a column, and EXPLAIN shows what came
+of it. So every index begins with the workspace, and names of workspaces are jsonb, whose comparisons are not leakproof;
+and as soon as several roles use the tables, see `keep_apart`, the policies begin with a test that no comparison can
+precede, and what notes say has no statistics.
 """
 
 from __future__ import annotations
@@ -114,16 +120,22 @@ _INDEXES = {
 }
 
 
+_MEANT = f"FROM workspaces w WHERE w.id = nullif(current_setting('{SETTING}', true), '')::integer"
+_OWN = f"workspace = (SELECT w.id {_MEANT})"
+# An array with one element, at the number of the workspace. To look into an array costs nothing in the server's eyes,
+# so it does that before any test of the caller. Really it costs 0.1 µs a row, so a role that is alone is spared it.
+_APART = f"(SELECT format('[%1$s:%1$s]={{t}}', w.id)::boolean[] {_MEANT})[workspace] IS NOT NULL AND {_OWN}"
+
+
 def _secured(table: str) -> str:
     """Row-level security that applies even to the owner of a table.
 
     The policy of `workspaces` decides who may see one. The setting only names it, so that it is looked up once for a
     statement, however many workspaces a role has.
     """
-    meant = f"nullif(current_setting('{SETTING}', true), '')::integer"
     return f"""
         ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
-        CREATE POLICY own ON {table} USING (workspace = (SELECT w.id FROM workspaces w WHERE w.id = {meant}));"""
+        CREATE POLICY own ON {table} USING ({_OWN});"""
 
 
 def _first_schema() -> str:
@@ -212,11 +224,72 @@ def _pack_postings() -> str:
         {_as_admitted("postings")}"""
 
 
-MIGRATIONS = (_first_schema, _add_windows, _pack_postings)
+def _hide_names() -> str:
+    """Names of workspaces that are unique for each role, and that others can neither look up nor take first."""
+    return f"""
+        ALTER TABLE workspaces DROP CONSTRAINT workspaces_name_agent_key,
+            ALTER name TYPE jsonb USING to_jsonb(name), ALTER agent TYPE jsonb USING to_jsonb(agent);
+        ALTER TABLE workspaces ADD UNIQUE (owner, name, agent);
+        DROP INDEX workspaces_owner_idx;
+        DO $$ DECLARE given record; BEGIN
+            FOR given IN SELECT DISTINCT a.grantee::regrole AS role
+                FROM pg_class c CROSS JOIN aclexplode(c.relacl) a
+                WHERE c.oid = 'workspaces'::regclass AND a.grantee NOT IN (0, c.relowner)
+            LOOP
+                EXECUTE format('REVOKE INSERT, UPDATE ON workspaces FROM %s', given.role);
+                EXECUTE format('GRANT {USED_OF_WORKSPACES} ON workspaces TO %s', given.role);
+            END LOOP;
+        END $$;"""
+
+
+# What the planner may count: numbers that the server gave out. All else may hold what notes say, but for hashes of
+# passages: of those it keeps the first, the last and the commonest, since it must know how many there are.
+_COUNTED = ("workspace", "model", "row", "document", "first", "n", "number")
+_TARGET = "CASE a.attname WHEN 'content_hash' THEN 1 ELSE 0 END"
+
+
+def keep_apart() -> str:
+    """Where several roles use the tables, lets none see what others have by what a statement does or is expected to."""
+    counted = ", ".join(f"'{name}'" for name in _COUNTED)
+    return f"""
+        DO $$ DECLARE one record; BEGIN
+            IF NOT EXISTS (SELECT FROM pg_namespace CROSS JOIN aclexplode(nspacl) a
+                WHERE nspname = '{SCHEMA}' AND a.grantee != nspowner) THEN RETURN; END IF;
+            FOR one IN SELECT tablename FROM pg_policies
+                WHERE schemaname = '{SCHEMA}' AND policyname = 'own' AND strpos(qual, '{GUARD}') = 0
+            LOOP EXECUTE format('ALTER POLICY own ON %I USING (%s)', one.tablename, $policy${_APART}$policy$); END LOOP;
+            FOR one IN SELECT c.relname AS name,
+                    string_agg(format('ALTER %I SET STATISTICS %s', a.attname, {_TARGET}), ', ') AS silent,
+                    -- The type stays what it is, which only removes the statistics that there are.
+                    string_agg(format('ALTER %I TYPE %s%s', a.attname, format_type(a.atttypid, a.atttypmod),
+                        CASE WHEN a.attcollation = 'pg_catalog."C"'::regcollation THEN ' COLLATE "C"' END), ', ')
+                        FILTER (WHERE a.atttypid != 'vector'::regtype) AS again,
+                    EXISTS (SELECT FROM pg_class o LEFT JOIN pg_inherits i ON i.inhrelid = o.oid
+                        WHERE c.oid IN (o.oid, i.inhparent) AND o.reltuples >= 0) AS analyzed
+                FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+                WHERE c.relnamespace = '{SCHEMA}'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+                    AND c.relname NOT IN ('versions', 'workspaces') AND a.attname NOT IN ({counted})
+                    AND (a.attname, a.atttypid) NOT IN (('id', 'bigint'::regtype), ('id', 'integer'::regtype))
+                    AND a.attstattarget IS DISTINCT FROM {_TARGET}
+                GROUP BY c.oid, c.relname
+            LOOP
+                IF one.analyzed THEN EXECUTE format('ALTER TABLE %I %s', one.name, one.again); END IF;
+                EXECUTE format('ALTER TABLE %I %s', one.name, one.silent);
+            END LOOP;
+        END $$;"""
+
+
+MIGRATIONS = (_first_schema, _add_windows, _pack_postings, _hide_names)
+# A role may make a workspace, but not choose its owner, nor its number: it could take those that others will get.
+USED_OF_WORKSPACES = "SELECT, DELETE, INSERT (name, agent), UPDATE (members)"
+GUARD = "::boolean[]"  # a policy that has it keeps roles apart
 
 
 def migrate(db: Connection[Any], *, name: str, read_only: bool) -> None:
-    """Brings the schema up to date, once, whoever comes first; a newer one is refused and left alone."""
+    """Brings the schema up to date, once, whoever comes first; a newer one is refused and left alone.
+
+    Its tables belong to whom the schema belongs to, if there is one before them.
+    """
     version = _version(db)
     if version > len(MIGRATIONS):
         raise StoreVersionError(
@@ -236,13 +309,20 @@ def migrate(db: Connection[Any], *, name: str, read_only: bool) -> None:
         if version >= len(MIGRATIONS):
             return
         if not version:
-            _prepare(db, name)
+            prepare(db, name)
+        act_as_owner(db, name)
+        if not version:
+            versions = "versions (version integer PRIMARY KEY, at timestamptz DEFAULT now())"
+            db.execute(f"CREATE TABLE IF NOT EXISTS {SCHEMA}.{versions}")
         for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
             db.execute(script())
             db.execute(f"INSERT INTO {SCHEMA}.versions (version) VALUES (%s)", (number,))
+        db.execute(keep_apart())
 
 
-def _prepare(db: Connection[Any], name: str) -> None:
+def prepare(db: Connection[Any], name: str, *, owner: str | None = None) -> None:
+    """Makes what the tables need: the extension, and the schema, for its owner to be or for whoever comes first."""
+    from psycopg import sql  # noqa: PLC0415
     from psycopg.errors import InsufficientPrivilege  # noqa: PLC0415
 
     if db.info.server_version < LEAST_SERVER:
@@ -257,9 +337,30 @@ def _prepare(db: Connection[Any], name: str) -> None:
         except InsufficientPrivilege as error:
             hint = "let an administrator run once in that database: CREATE EXTENSION vector"
             raise StoreError(f"the database {name} lacks pgvector, and this role may not add it", hint=hint) from error
-    db.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-    versions = "versions (version integer PRIMARY KEY, at timestamptz DEFAULT now())"
-    db.execute(f"CREATE TABLE IF NOT EXISTS {SCHEMA}.{versions}")
+    if owner_of_schema(db) is None:
+        make = sql.SQL("CREATE SCHEMA {} AUTHORIZATION {}")
+        whose = sql.Identifier(owner) if owner else sql.SQL("CURRENT_USER")
+        db.execute(make.format(sql.Identifier(SCHEMA), whose))
+
+
+def owner_of_schema(db: Connection[Any]) -> str | None:
+    """The role that the schema belongs to, if there is one; its tables do too."""
+    sql = "SELECT pg_get_userbyid(nspowner)::text FROM pg_namespace WHERE nspname = %s"
+    found = db.execute(sql, (SCHEMA,)).fetchone()
+    return str(found[0]) if found else None
+
+
+def act_as_owner(db: Connection[Any], name: str) -> None:
+    """Makes the rest of a transaction the work of whom the tables belong to, or says who can do it."""
+    from psycopg import sql  # noqa: PLC0415
+    from psycopg.errors import InsufficientPrivilege  # noqa: PLC0415
+
+    owner = owner_of_schema(db) or ""
+    try:
+        db.execute(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(owner)))
+    except InsufficientPrivilege as error:
+        message = f"the tables of {name} belong to {owner}, and only an administrator can make or change them"
+        raise StoreError(message, hint=f"let one run: notewell doctor --admit ROLE --index {name}") from error
 
 
 def _version(db: Connection[Any]) -> int:

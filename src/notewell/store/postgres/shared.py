@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from notewell.errors import StoreError
 from notewell.store.postgres.connection import Connection, writes
+from notewell.store.postgres.moment import Model
 from notewell.store.postgres.remains import remains
-from notewell.store.postgres.schema import PARTITIONED, PARTITIONS, SCHEMA, TABLES
+from notewell.store.postgres.roles import let_in, security
+from notewell.store.postgres.schema import SCHEMA
 from notewell.store.postgres.vectors import MISSING, MODEL, Vectors
 from notewell.store.values import Figures, Finding, Remains, TableFigures, Verdict
 
@@ -22,6 +24,7 @@ _GOOD_VECTOR = (0, 8, 0)  # has iterative scans, without which a filter can empt
 _DEAD_SHARE, _DEAD_ROWS = 0.2, 10_000
 _UNANALYZED_ROWS = 1_000
 _FREE_CONNECTIONS = 10
+_OWNS = "pg_has_role(relowner, 'USAGE')"
 _LAG_S, _LAG_TOO_LONG_S = 1.0, 60.0
 
 
@@ -37,27 +40,13 @@ class Shared:
         return self._db.state("generation")
 
     def admit(self, role: str, *, here: bool = True) -> None:
-        from psycopg import sql  # noqa: PLC0415
-
         with self._db.borrowed() as raw, raw.transaction():
             if here:
                 members = "array_append(array_remove(members, %s::name), %s::name)"
                 update = f"UPDATE workspaces SET members = {members} WHERE id = %s"
                 if not raw.execute(update, (role, role, self._db.workspace)).rowcount:
                     raise StoreError(f"only the owner of {self._workspace!r} can admit a role", hint="ask the owner")
-            owns = f"SELECT pg_has_role(nspowner, 'MEMBER') FROM pg_namespace WHERE nspname = '{SCHEMA}'"
-            if not (found := raw.execute(owns).fetchone()) or not found[0]:
-                return  # the tables belong to another role, which has to admit this one too
-            partitions = [f"{table}_{n}" for table in PARTITIONED for n in range(PARTITIONS)]
-            for grant, names in (
-                ("USAGE ON SCHEMA {}", [SCHEMA]),
-                ("SELECT ON {}", ["versions"]),
-                ("SELECT, INSERT, UPDATE, DELETE ON {}", [*TABLES, "workspaces"]),
-                ("MAINTAIN ON {}", [*TABLES, *partitions]),  # to analyze what grew, and to vacuum what was forgotten
-            ):
-                for name in names:
-                    statement = sql.SQL(f"GRANT {grant} TO {{role}}")
-                    raw.execute(statement.format(sql.Identifier(name), role=sql.Identifier(role)))
+            let_in(raw, role, self._db.name)
 
     def expel(self, role: str) -> None:
         sql = "UPDATE workspaces SET members = array_remove(members, %s::name) WHERE id = %s"
@@ -110,10 +99,12 @@ class Shared:
             return self._poll(before, timeout_s)
         with self._db.pool.translated(), contextlib.closing(self._db.pool.connect()) as raw:
             raw.execute(f"LISTEN notewell_{self._db.workspace}")
-            now = self.generation  # a change between the two is not missed
-            if now > before:
-                return now
-            return max((int(n.payload) for n in raw.notifies(timeout=timeout_s, stop_after=1)), default=None)
+            until = time.monotonic() + timeout_s
+            # Looked at first, so that no change between the two is missed; and again, since any role can notify.
+            while (now := self.generation) <= before:
+                if not any(raw.notifies(timeout=max(0.0, until - time.monotonic()), stop_after=1)):
+                    return None
+            return now
 
     def _poll(self, before: int, timeout_s: float) -> int | None:
         until = time.monotonic() + timeout_s
@@ -124,27 +115,39 @@ class Shared:
         return now
 
     def settle(self, model: str) -> bool:
-        """Readers and writers go on; it does nothing for a role that may not maintain the tables."""
+        """Readers and writers go on; it does nothing for a role that may not maintain the tables.
+
+        Only their owner can build an index; `health` tells the others what to ask for.
+        """
         known = self._vectors.model(model)
         if known is None or not self._db.vacuum():
             return bool(known and known.indexed)
-        count = f"SELECT count(*) FROM vectors WHERE workspace = $w AND model = {known.number}"
-        if known.indexed or known.dim > _MOST_DIMENSIONS or self._db.all(count)[0][0] <= EXACT_UP_TO:
+        build = self._graph(known)
+        if not build or not self._db.all(f"SELECT {_OWNS} FROM pg_class WHERE oid = 'vectors'::regclass")[0][0]:
             return known.indexed
-        name = f"vectors_hnsw_{self._db.workspace}_{known.number}"
-        build = (
-            f"CREATE INDEX CONCURRENTLY {name} ON {self._db.partition('vectors')} USING hnsw"
-            f" ((vector::halfvec({known.dim})) halfvec_ip_ops)"
-            f" WHERE workspace = {self._db.workspace} AND model = {known.number}"
-        )
         # Workers end at the same time, and one of them is enough.
         with self._db.locked(_BUILD_LOCK, 0.0) as taken:
             if not taken:
                 return False
             with self._db.maintenance() as raw:
-                raw.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")  # one that a crash left half built
+                # One that a crash left half built.
+                raw.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {self._name_of_graph(known)}")
                 raw.execute(build)
         return True
+
+    def _name_of_graph(self, known: Model) -> str:
+        return f"vectors_hnsw_{self._db.workspace}_{known.number}"
+
+    def _graph(self, known: Model) -> str:
+        """The statement that builds the HNSW index of a model, or "" where it has one or none would pay."""
+        count = f"SELECT count(*) FROM vectors WHERE workspace = $w AND model = {known.number}"
+        if known.indexed or known.dim > _MOST_DIMENSIONS or self._db.all(count)[0][0] <= EXACT_UP_TO:
+            return ""
+        return (
+            f"CREATE INDEX CONCURRENTLY {self._name_of_graph(known)} ON {SCHEMA}.{self._db.partition('vectors')}"
+            f" USING hnsw ((vector::halfvec({known.dim})) halfvec_ip_ops)"
+            f" WHERE workspace = {self._db.workspace} AND model = {known.number}"
+        )
 
     def remains(self, probes: Sequence[str]) -> Remains:
         return remains(self._db, probes)
@@ -174,7 +177,13 @@ class Shared:
     def health(self) -> list[Finding]:
         figures = self.figures()
         tables = [*self._indexes(figures), *self._bloat(), *self._statistics()]
-        return [self._extension(), *tables, _connections(figures), *self._security(), *_lags(figures)]
+        return [
+            self._extension(),
+            *tables,
+            _connections(figures),
+            *security(self._db.all, self._db.name),
+            *_lags(figures),
+        ]
 
     def _extension(self) -> Finding:
         server = self._db.all("SELECT current_setting('server_version')")[0][0]
@@ -202,7 +211,12 @@ class Shared:
         for name, kind, valid in rows:
             fault = f"is of the kind {kind}, and is not used" if valid else "is incomplete: its build was stopped"
             yield Finding("index type", "warn", f"{name} {fault}", f"DROP INDEX notewell.{name}; notewell index")
-        if not rows:
+        graphs = {name: self._graph(known) for name, known in self._db.moment().models.items()}
+        for name, build in graphs.items():
+            if build:
+                slow = f"the vectors of {name} have no HNSW index, so each search reads them all"
+                yield Finding("index type", "warn", slow, f"let the owner of the tables run: {build}")
+        if not rows and not any(graphs.values()):
             made = ", ".join(figures.approximate)
             yield Finding("index type", "ok", f"HNSW for {made}" if made else "exact scans, right for its size")
 
@@ -230,27 +244,6 @@ class Shared:
             yield Finding("statistics", "warn", detail, f"ANALYZE notewell.{name};")
         if not rows:
             yield Finding("statistics", "ok", "every table is analyzed")
-
-    def _security(self) -> Iterator[Finding]:
-        role, superuser, bypass = self._db.all(
-            "SELECT current_user::text, rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user"
-        )[0]
-        unprotected = self._db.all(
-            "SELECT relname FROM pg_class WHERE relnamespace = 'notewell'::regnamespace AND relkind IN ('r', 'p')"
-            " AND relname != 'versions' AND NOT (relrowsecurity AND relforcerowsecurity) ORDER BY 1"
-        )
-        if unprotected:
-            names = ", ".join(name for (name,) in unprotected[:3]) + (", …" if len(unprotected) > 3 else "")
-            fix = f"ALTER TABLE notewell.{unprotected[0][0]} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;"
-            yield Finding("row security", "fail", f"off for {names}: agents can read one another's rows", fix)
-        else:
-            yield Finding("row security", "ok", "on for every table")
-        if superuser or bypass:
-            kind = "a superuser" if superuser else "a role with BYPASSRLS"
-            fix = "CREATE ROLE agent LOGIN NOSUPERUSER NOBYPASSRLS; and connect as it"
-            yield Finding("role", "warn", f"{role} is {kind}: row security does not apply to it", fix)
-        else:
-            yield Finding("role", "ok", f"row security applies to {role}")
 
 
 def _connections(figures: Figures) -> Finding:

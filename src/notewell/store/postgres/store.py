@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from notewell.errors import StoreError
+from notewell.errors import StoreBusyError, StoreError
 from notewell.store.postgres.chunks import ChunkReader
 from notewell.store.postgres.connection import Connection
 from notewell.store.postgres.documents import Documents
@@ -34,9 +34,16 @@ class PostgresStore:
     """One workspace of one agent in a database that others share."""
 
     def __init__(
-        self, url: str, *, workspace: str, agent: str = "", read_only: bool = False, timeout_s: float = TIMEOUT_S
+        self,
+        url: str,
+        *,
+        workspace: str,
+        owner: str = "",
+        agent: str = "",
+        read_only: bool = False,
+        timeout_s: float = TIMEOUT_S,
     ) -> None:
-        self.workspace, self.agent = workspace, agent
+        self.workspace, self.owner, self.agent = workspace, owner, agent
         self.file = None
         pool = Pool(url, read_only=read_only, timeout_s=timeout_s)
         self.connection = connection = Connection(pool, read_only=read_only)
@@ -66,23 +73,36 @@ class PostgresStore:
             raise
 
     def _number(self, raw: psycopg.Connection[Any]) -> int:
-        """The number of this workspace; a new one belongs to the role that makes it."""
-        find = "SELECT id FROM workspaces WHERE name = %s AND agent = %s"
-        found = raw.execute(find, (self.workspace, self.agent)).fetchone()
-        if not found and self.read_only:
+        """The number of this workspace; a new one belongs to the role that makes it.
+
+        Another role's is used only if that role is named: who is let into one must not write to it unawares.
+        """
+        find = (
+            "SELECT id FROM workspaces WHERE owner = coalesce(nullif(%s, ''), current_user)::name"
+            " AND name = to_jsonb(%s::text) AND agent = to_jsonb(%s::text)"
+        )
+        named = (self.owner, self.workspace, self.agent)
+        found = raw.execute(find, named).fetchone()
+        if found:
+            return int(found[0])
+        if self.owner and raw.execute("SELECT current_user").fetchone() != (self.owner,):
+            message = f"{self.name} has no workspace {self.workspace!r} of {self.owner} that this role may use"
+            raise StoreError(message, hint=f"ask {self.owner} to admit it, or leave index.owner empty")
+        if self.read_only:
             raise StoreError(f"{self.name} has no workspace {self.workspace!r} for this role", hint="notewell index")
-        if not found:
-            with raw.transaction():
-                make = "INSERT INTO workspaces (name, agent) VALUES (%s, %s) ON CONFLICT DO NOTHING RETURNING id"
-                made = raw.execute(make, (self.workspace, self.agent)).fetchone()
-                if made:
-                    raw.execute("SELECT set_config(%s, %s, true)", (SETTING, str(made[0])))
-                    raw.execute("INSERT INTO state (workspace) VALUES (%s)", made)
-            found = made or raw.execute(find, (self.workspace, self.agent)).fetchone()
-        if not found:
-            hint = "ask its owner to admit this role, or choose another name"
-            raise StoreError(f"the workspace {self.workspace!r} of {self.name} belongs to another role", hint=hint)
-        return int(found[0])
+        with raw.transaction():
+            make = (
+                "INSERT INTO workspaces (name, agent) VALUES (to_jsonb(%s::text), to_jsonb(%s::text))"
+                " ON CONFLICT DO NOTHING RETURNING id"
+            )
+            made = raw.execute(make, named[1:]).fetchone()
+            if made:
+                raw.execute("SELECT set_config(%s, %s, true)", (SETTING, str(made[0])))
+                raw.execute("INSERT INTO state (workspace) VALUES (%s)", made)
+        made = made or raw.execute(find, named).fetchone()  # another process was faster
+        if not made:
+            raise StoreBusyError(f"the workspace {self.workspace!r} is being made or deleted", hint="try again")
+        return int(made[0])
 
     @property
     def read_only(self) -> bool:
