@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notewell.compare.change import asks, figures, gives_new_figure, says_other, tells_change
+from notewell.compare.change import figures, gives_new_figure, says_other, tells_change
 
 
 @pytest.mark.parametrize(
@@ -39,12 +39,6 @@ def test_a_change_is_told_in_many_ways(sentence: str) -> None:
 )
 def test_a_state_is_no_change(sentence: str) -> None:
     assert not tells_change(sentence)
-
-
-def test_a_question_ends_like_one() -> None:
-    assert asks("Which port?")
-    assert asks("**哪个端口？** ")
-    assert not asks("Is it 8080? It is.")
 
 
 def test_figures_are_numbers_and_days() -> None:

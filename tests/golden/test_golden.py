@@ -17,12 +17,11 @@ import pytest
 from notewell.eval.runner import Run, evaluate
 from notewell.eval.sets import EvalSet, load
 from notewell.memory import Memory
+from tests.conftest import PATIENT
 
 HERE = Path(__file__).parent
 NOW = dt.datetime(2026, 4, 1, 9)  # noqa: DTZ001 - days of this place, after the last note
 OLD = "openclaw-2026.2.13"
-
-pytestmark = pytest.mark.timeout(60)  # the first test waits for the model to read all notes
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +32,7 @@ def questions() -> EvalSet:
 @pytest.fixture(scope="module")
 def golden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     root = shutil.copytree(HERE / "notes", tmp_path_factory.mktemp("golden") / "notes")
-    with Memory.open(root, env={}) as memory:
+    with Memory.open(root, env=PATIENT) as memory:
         report = memory.sync()
         assert (report.pending, report.skipped, report.notices) == (0, (), ())
         yield memory

@@ -130,3 +130,36 @@ def test_passages_without_a_word_of_the_question_say_nothing_of_its_keyword_hits
     assert few == many, "how many passages a leg may bring does not count"
     assert few["alike"] == pytest.approx(0.5 if texts else 0.0)
     assert few["reached"] == max(texts, default=0.0)
+
+
+def test_turns_that_only_ask_come_last_and_have_no_say_in_what_the_others_are_worth() -> None:
+    shared = {"rare": 0.5, "noise": 4.0, "foreign": 0.0}
+    strong = {**shared, "text": 9.0, "cover": 1.0, "window": 1.0, "z": 8.0, "cosine": 0.9}
+    fair = {**shared, "text": 4.0, "cover": 0.6, "window": 0.5, "z": 5.0, "cosine": 0.6}
+    asked = query("which port does staging use", subject=frozenset({"port"}), weights={"port": 1.0})
+    note = candidate("note", text="Staging answers on port 9443.", signals=fair)
+    other = candidate("other", text="The old port is closed.", signals=fair)
+    same = candidate("same", text="which port does staging use", signals=strong, source="sessions")
+    alone = Combine()([note, other], asked)
+    found = Combine()([same, note, other], asked)
+    assert ids(found) == [*ids(alone), "same"]
+    assert [c.confidence for c in found[:2]] == [c.confidence for c in alone]
+    assert found[2].confidence <= 0.1
+    assert found[2].signals.unanswered == 1.0
+    assert found[2].score == pytest.approx(found[1].score, abs=1e-6)
+
+
+def test_a_turn_that_only_asks_is_seen_however_many_come_before_it() -> None:
+    asked = query("which port does staging use", subject=frozenset({"port"}), weights={"port": 1.0})
+    shared = {"rare": 0.5, "noise": 4.0, "foreign": 0.0}
+    pool = [
+        candidate(
+            f"c{n:02}",
+            text="which port does staging use",
+            source="sessions",
+            signals={**shared, "text": 50.0 - n, "cover": 1.0},
+        )
+        for n in range(40)
+    ]
+    note = candidate("note", text="It is 9443.", signals={**shared, "text": 1.0, "cover": 0.1})
+    assert ids(Combine()([*pool, note], asked))[0] == "note"

@@ -172,7 +172,7 @@ def turn(name: str, score: float, text: str, line: int, origin: str) -> Candidat
     return replace(made, chunk=replace(made.chunk, start_line=line, end_line=line, origin=origin))
 
 
-def test_a_reply_goes_before_the_turn_that_asks_the_same_and_is_as_likely() -> None:
+def test_a_reply_goes_before_the_turn_that_asks_the_same_and_no_confidence_is_lent() -> None:
     asking = turn("ask", 0.99, "Which port does staging use?", 3, "owner")
     reply = turn("reply", 0.05, "It is 9443.", 5, "agent")
     later = turn("later", 0.04, "The tomatoes are red.", 9, "agent")
@@ -181,8 +181,15 @@ def test_a_reply_goes_before_the_turn_that_asks_the_same_and_is_as_likely() -> N
     )
     found = Replies()([asking, later, reply], question("which staging port is it"))
     assert ids(found) == ["reply", "ask", "later"]
-    assert (found[0].score, found[0].confidence, found[0].signals.reply) == (0.99, 0.9, 1.0)
+    assert (found[0].score, found[0].confidence, found[0].signals.reply) == (0.99, 0.1, 1.0)
     assert list(Replies()([asking, reply], question("tomatoes"))) == [asking, reply]
+
+
+def test_a_reply_that_found_nothing_stays_where_it_is() -> None:
+    asking = turn("ask", 0.99, "Which port does staging use?", 3, "owner")
+    failed = turn("failed", 0.05, "I could not find that.", 5, "agent")
+    failed = replace(failed, signals=Signals(unanswered=1.0))
+    assert ids(Replies()([asking, failed], question("which staging port is it"))) == ["ask", "failed"]
 
 
 def test_a_reply_goes_before_a_plain_question_that_names_more_than_was_asked() -> None:

@@ -10,7 +10,7 @@ import pytest
 from notewell.memory import Memory
 from notewell.store.rows import hash_kept
 from notewell.surfaces import view
-from tests.conftest import Write
+from tests.conftest import PATIENT, Write
 from tests.embed.models import Windowed
 
 FILLER = "The barley and the oats grow well, and the cattle are on the upper meadow."
@@ -31,7 +31,7 @@ def model() -> Windowed:
 
 
 def test_an_answer_names_the_lines_that_are_nearest(notes: Path) -> None:
-    with Memory.open(notes, embedder=model(), env={}) as memory:
+    with Memory.open(notes, embedder=model(), env=PATIENT) as memory:
         found = memory.search("lisbon invoicing quarterly")
         hit = next(h for h in found.hits if h.chunk.path == "memory/farm.md")
         assert hit.near_lines == (11, 11)
@@ -48,7 +48,7 @@ def test_an_answer_names_the_lines_that_are_nearest(notes: Path) -> None:
 
 
 def test_an_excerpt_is_around_the_nearest_lines_unless_the_words_match_well(notes: Path) -> None:
-    with Memory.open(notes, embedder=model(), env={}) as memory:
+    with Memory.open(notes, embedder=model(), env=PATIENT) as memory:
         unlike = memory.search("qquarterly iinvoices llisbon", min_score=0)
         hit = next(h for h in unlike.hits if h.chunk.path == "memory/farm.md")
         assert hit.signals.cover < 0.5
@@ -59,21 +59,21 @@ def test_an_excerpt_is_around_the_nearest_lines_unless_the_words_match_well(note
 
 def test_windows_can_be_switched_off(notes: Path) -> None:
     for off, parts in ((0, {None}), (-1, {None, 1.0})):
-        with Memory.open(notes, embedder=model(), env={}, search__windows=off) as memory:
+        with Memory.open(notes, embedder=model(), env=PATIENT, search__windows=off) as memory:
             hits = memory.search(DEEP, profile="vector").hits
             assert {h.signals.part and round(h.signals.part, 1) for h in hits} == parts
             assert any(h.near_lines for h in hits) == bool(off)
 
 
 def test_a_merged_answer_keeps_the_lines(notes: Path) -> None:
-    with Memory.open(notes, embedder=model(), env={}) as memory:
+    with Memory.open(notes, embedder=model(), env=PATIENT) as memory:
         block = memory.context("lisbon invoicing quarterly", budget_tokens=400)
         assert block.found is not None
         assert next(h for h in block.found.hits if h.chunk.path == "memory/farm.md").near_lines == (11, 11)
 
 
 def test_no_byte_of_the_windows_of_forgotten_text_is_left(notes: Path) -> None:
-    with Memory.open(notes, embedder=model(), env={}) as memory:
+    with Memory.open(notes, embedder=model(), env=PATIENT) as memory:
         memory.sync()
         store = memory.index.store
         (chunk,) = store.documents.chunks_of("memory/farm.md")
@@ -91,7 +91,7 @@ def test_no_byte_of_the_windows_of_forgotten_text_is_left(notes: Path) -> None:
 
 
 def test_json_has_the_lines_wherever_it_is_asked(notes: Path) -> None:
-    with Memory.open(notes, embedder=model(), env={}) as memory:
+    with Memory.open(notes, embedder=model(), env=PATIENT) as memory:
         answer = json.loads(json.dumps(view.found(memory.search("lisbon invoicing quarterly"), explain=True)))
     (farm,) = (h for h in answer["results"] if h["path"] == "memory/farm.md")
     assert farm["near_lines"] == [11, 11]

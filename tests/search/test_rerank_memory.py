@@ -59,7 +59,7 @@ def backwards(endpoint: Endpoint) -> None:
 def test_the_packaged_cross_encoder_puts_the_answer_above_the_words(root: Path) -> None:
     plain = asked(root)
     assert paths(plain)[0] == "memory/label.md"
-    close = asked(root, rerank="local", rerank_weight=1.0, rerank_deadline_s=30)
+    close = asked(root, rerank="local", rerank_weight=1.0, rerank_deadline_s=60)
     assert paths(close)[0] == "memory/manual.md"
     assert set(paths(close)) == set(paths(plain))
     values = [hit.signals.rerank or 0.0 for hit in close.hits]
@@ -71,7 +71,7 @@ def test_a_server_reads_the_first_few_again(root: Path, endpoint: Endpoint) -> N
     backwards(endpoint)
     plain = asked(root, min_score=0.0)
     flags = {"rerank": "http", "rerank_url": endpoint.url, "rerank_model": "m", "rerank_weight": 1.0}
-    found = asked(root, **flags, rerank_deadline_s=30, min_score=0.0)
+    found = asked(root, **flags, rerank_deadline_s=60, min_score=0.0)
     assert paths(found) == paths(plain)[::-1]
     (_, _, body) = endpoint.requests[0]
     assert (body["query"], body["model"], len(body["documents"])) == (QUESTION, "m", len(plain.hits))
@@ -80,7 +80,7 @@ def test_a_server_reads_the_first_few_again(root: Path, endpoint: Endpoint) -> N
 def test_the_key_comes_from_the_environment_alone(
     root: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    flags = {"rerank": "http", "rerank_url": endpoint.url, "rerank_deadline_s": 30}
+    flags = {"rerank": "http", "rerank_url": endpoint.url, "rerank_deadline_s": 60}
     asked(root, **flags)
     assert "Authorization" not in endpoint.requests[0][1]
     monkeypatch.setenv("NOTEWELL_RERANK_KEY", "secret")
@@ -91,7 +91,7 @@ def test_the_key_comes_from_the_environment_alone(
 
 def test_a_server_that_fails_leaves_the_order_as_it_was_and_is_named(root: Path, endpoint: Endpoint) -> None:
     endpoint.answer = lambda asked, body: asked.raw(b"oops", status=500)
-    found = asked(root, rerank="http", rerank_url=endpoint.url, rerank_deadline_s=30)
+    found = asked(root, rerank="http", rerank_url=endpoint.url, rerank_deadline_s=60)
     plain = asked(root)
     assert [(hit.chunk.path, hit.score) for hit in found.hits] == [(hit.chunk.path, hit.score) for hit in plain.hits]
     assert "rerank_failed" in [notice.code for notice in found.notices]

@@ -36,6 +36,7 @@ ORDER = [
     "rerank_failed",
     "links",
     "reply",
+    "unanswered",
 ]
 
 
@@ -46,5 +47,5 @@ def test_signals_cannot_be_changed() -> None:
 
 def test_what_is_not_known_is_left_out_and_the_rest_is_in_order() -> None:
     assert list(Signals._fields) == ORDER
-    assert list(Signals(*range(29)).as_dict().items()) == list(zip(ORDER, range(29), strict=True))
+    assert list(Signals(*range(30)).as_dict().items()) == list(zip(ORDER, range(30), strict=True))
     assert list(Signals(date=0.0).as_dict()) == [*ORDER[:14], "date"], "a signal of 0 is known"

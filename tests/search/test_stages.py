@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,6 +25,7 @@ from notewell.search.stages import (
     Decay,
     Listing,
     Mmr,
+    NotesFirst,
     Quota,
     Rerank,
     Settle,
@@ -33,6 +33,7 @@ from notewell.search.stages import (
     Suppress,
     jaccard,
 )
+from notewell.text.words import term_set
 from notewell.types import Candidate, Facts, LegRank, Query, Relations, Span, Stage, Tense
 from tests.embed.models import CallableReranker
 from tests.search.made import NOW, candidate, day, ids, query, scores
@@ -121,6 +122,7 @@ STAGES: list[Stage] = [
     Replies(margin=9.0, depth=30),
     Spread(),
     Listing(),
+    NotesFirst(),
     Suppress(),
     Collapse(),
     Settle(),
@@ -287,17 +289,19 @@ def test_mmr_leaves_what_is_below_its_depth_below() -> None:
     assert ids(Mmr(0.7, depth=2)(notes, query())) == ["a", "b", "c"]
 
 
-def test_mmr_of_fifty_long_passages_takes_milliseconds() -> None:
+def test_mmr_of_fifty_long_passages_reads_each_of_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
     words = [f"word{n}" for n in range(3000)]
     notes = [candidate(f"n{i:02}", 1 - i / 100, " ".join(words[i * 40 : i * 40 + 250])) for i in range(50)]
-    stage = Mmr()
-    stage(notes, query())
-    times = []
-    for _ in range(5):
-        begun = time.process_time()
-        stage(notes, query())
-        times.append(time.process_time() - begun)
-    assert min(times) < 0.100
+    read: list[str] = []
+
+    def counted(text: str) -> frozenset[str]:
+        read.append(text)
+        return term_set(text)
+
+    stages._terms.cache_clear()
+    monkeypatch.setattr(stages, "term_set", counted)
+    Mmr()(notes, query())
+    assert sorted(read) == sorted(c.chunk.text for c in notes)
 
 
 def test_quota_moves_what_is_over_right_below_the_window() -> None:
@@ -552,3 +556,13 @@ def test_settle_orders_three_that_contradict_each_other_by_their_days() -> None:
         for i, (n, age) in enumerate(names.items())
     ]
     assert ids(Settle()(made, query())) == ["c", "b", "a"]
+
+
+def test_a_note_goes_before_a_turn_that_is_hardly_better() -> None:
+    turn = candidate("turn", 0.80, "Staging uses 8080.", source="sessions")
+    note = candidate("note", 0.70, "Staging answers on port 9443.")
+    weak = candidate("weak", 0.20, "The office has a port for ships.")
+    assert ids(NotesFirst()([turn, note, weak], query())) == ["note", "turn", "weak"]
+    assert ids(NotesFirst()([replace(turn, score=0.99), note], query())) == ["turn", "note"]
+    assert NotesFirst()([turn], query()) == [turn]
+    assert NotesFirst()([note, weak], query()) == [note, weak]

@@ -12,18 +12,12 @@ from notewell.text.words import lazy_compile
 
 _NEW_STATE = lazy_compile(rf"(?i){NEW_STATE}")
 _LONGEST = 1000
-_ASKS = lazy_compile(r"[?？][\"'”’»)\]*_\s]*\Z")
 
 
 @lru_cache(maxsize=4096)
 def tells_change(sentence: str) -> bool:
     """Whether a sentence says that something is no longer as it was."""
     return _NEW_STATE.search(sentence) is not None
-
-
-def asks(sentence: str) -> bool:
-    """Whether a sentence is a question."""
-    return _ASKS.search(sentence) is not None
 
 
 @lru_cache(maxsize=4096)

@@ -18,11 +18,11 @@ step size of the climb, the weight of `date`, which only one set taught, and tha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from notewell.search.confidence import confidences
-from notewell.search.fusion import sigmoids
+from notewell.search.fusion import falling, sigmoids
 from notewell.types import Candidate, Query, Signals
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ BY_TRUST = ("cover", "window", "exact")
 _CENTRE, _SCALE = 8.0, 2.0
 _FIRST = 5
 _CHANCE, _RAREST, _ENOUGH = 0.6, 0.6, 0.5
+_SHOWN = 12  # hooks look at ten; reading more turns takes longer than the rest of a search
+_EMPTY = 0.1  # a turn that only asks, or found nothing, is no more likely than this
 
 
 def question_evidence(candidates: Sequence[Candidate]) -> dict[str, float]:
@@ -140,11 +142,28 @@ def sum_in_words(candidate: Candidate) -> str:
     return f"{total}; score 1/(1+e^-((total-{_CENTRE:g})/{_SCALE:g}))"
 
 
+def _is_turn(candidate: Candidate) -> bool:
+    return candidate.chunk.source == "sessions"
+
+
+def _with_share(candidate: Candidate, share: float | None) -> Candidate:
+    if share is None:
+        return candidate
+    return replace(candidate, signals=candidate.signals._replace(unanswered=share))
+
+
+def _unlikely(candidate: Candidate) -> Candidate:
+    confidence = min(candidate.confidence, _EMPTY)
+    return replace(candidate, signals=candidate.signals._replace(confidence=confidence))
+
+
 @dataclass(frozen=True, slots=True)
 class Combine:
     """Scores by the weights of the tables, and estimates how likely each passage is relevant at all.
 
-    The knobs multiply the weights that the question gives to each leg, to try out what a leg does.
+    Turns of conversations that only ask, or say that nothing was found, come after all others and
+    have no say in what those are worth. The knobs multiply the weights that the question gives to
+    each leg, to try out what a leg does.
     """
 
     lexical: float = 1.0
@@ -152,6 +171,24 @@ class Combine:
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
         """Scores every candidate of every leg."""
+        scored = self._scored(candidates, query)
+        empty: list[Candidate] = []
+        looked_at: set[str] = set()
+        while turns := [c.chunk for c in scored[:_SHOWN] if _is_turn(c) and c.id not in looked_at]:
+            from notewell.search.empty_turns import open_turns  # noqa: PLC0415 - most have no conversations
+
+            asked = open_turns(turns, query)
+            looked_at |= asked.keys()
+            known = [_with_share(c, asked.get(c.id)) for c in scored]
+            found = [c for c in known if c.signals.is_empty]
+            scored = [c for c in known if not c.signals.is_empty]
+            if found:
+                empty += found
+                scored = self._scored(scored, query)
+        return falling([*scored, *map(_unlikely, empty)]) if empty else scored
+
+    def _scored(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
+        """The candidates by score, best first."""
         if not candidates:
             return []
         question = question_evidence(candidates)

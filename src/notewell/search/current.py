@@ -13,7 +13,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from notewell.compare.change import asks, figures, gives_new_figure, says_other, tells_change
+from notewell.compare.change import figures, gives_new_figure, says_other, tells_change
+from notewell.compare.questions import asks
 from notewell.compare.reading import sentences
 from notewell.search.confidence import instead
 from notewell.search.fusion import falling, logit
@@ -144,7 +145,7 @@ class Newer:
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
         """Moves a passage directly before the first that it outdates, and marks contradictions; drops nothing."""
         out = list(candidates)
-        head = [c for c in out[: self.depth] if c.chunk.day is not None]
+        head = [c for c in out[: self.depth] if c.chunk.day is not None and not c.signals.is_empty]
         several = len({_moment(c.chunk) for c in head}) > 1
         until = _last_day(out, query) if several and query.weights else None
         if until is None:
@@ -278,8 +279,9 @@ def _day_before(event: Sequence[str], candidates: Sequence[Candidate]) -> dt.dat
 class Replies:
     """Puts what answers before what only asks the same as the question, such as an earlier turn of a conversation.
 
-    What another speaker says next in the same conversation goes before the turn that asks, and counts as much; if that
-    is not found and the turn asks the same and no more, it goes behind those below it that are within `margin`, in
+    What another speaker says next in the same conversation goes before the turn that asks, unless
+    it answers nothing either; it is as likely as its own words make it. If it is not found and the
+    turn asks the same and no more, the turn goes behind those below it that are within `margin`, in
     units of the logit of the score, and say as much about the subject.
     """
 
@@ -299,7 +301,7 @@ class Replies:
             at = next(i for i, c in enumerate(out) if c.id == asking.own.id)
             reply = _reply(asking.own, out)
             if reply is not None:
-                out.insert(min(at, reply), _as_likely(out.pop(reply), asking.own))
+                out.insert(min(at, reply), _in_place_of(asking.own, out.pop(reply)))
                 continue
             telling = [i for i in range(at + 1, min(self.depth, len(out))) if self._tells(out[i], asking, subject)]
             if telling and asking.only_asks:
@@ -317,10 +319,12 @@ def _gap(one: Candidate, other: Candidate) -> float:
     return logit(one.score) - logit(other.score)
 
 
-def _as_likely(reply: Candidate, asking: Candidate) -> Candidate:
-    """The reply to a turn: its own words need not be those of the question, which the turn before it has."""
-    confidence = max(reply.confidence, asking.confidence)
-    signals = reply.signals._replace(confidence=confidence, reply=1.0)
+def _in_place_of(asking: Candidate, reply: Candidate) -> Candidate:
+    """The reply to a turn, where that turn was: its own words need not be those of the question.
+
+    That the turn has the words of the question does not make the reply an answer, so its confidence stays.
+    """
+    signals = reply.signals._replace(reply=1.0)
     return replace(reply, score=max(reply.score, asking.score), signals=signals)
 
 
@@ -332,6 +336,7 @@ def _reply(asking: Candidate, candidates: Sequence[Candidate]) -> int | None:
         for i, c in enumerate(candidates)
         if c.chunk.path == chunk.path
         and c.chunk.origin != chunk.origin
+        and not c.signals.is_empty
         and 0 < c.chunk.start_line - chunk.end_line <= _REPLY_LINES
     ]
     return min(after)[1] if after else None

@@ -36,6 +36,7 @@ def one_line(candidate: Candidate, lines: tuple[int, int] | None = None) -> str:
     parts += ["in a heading or the file name"] if signals.head else []
     parts += ["a list of links"] if signals.links else []
     parts += ["the reply to a turn that asks the same"] if signals.reply else []
+    parts += ["a turn that only asks, or found nothing"] if signals.is_empty else []
     parts += ["from the day asked for"] if signals.date else []
     parts += [_nearest_part(candidate.chunk, lines)] if "vector" in candidate.ranks else []
     if signals.cosine is not None and "vector" not in candidate.ranks:

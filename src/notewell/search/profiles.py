@@ -20,6 +20,7 @@ from notewell.search.stages import (
     Decay,
     Listing,
     Mmr,
+    NotesFirst,
     Quota,
     Rerank,
     Settle,
@@ -38,7 +39,19 @@ PROFILES = {
         Profile(
             "default",
             Combine(),
-            (Boost(), Suppress(), Collapse(), Spread(), Listing(), Newer(), Settle(), Replies(), Abstain(), Cut(0.005)),
+            (
+                Boost(),
+                Suppress(),
+                Collapse(),
+                Spread(),
+                Listing(),
+                NotesFirst(),
+                Newer(),
+                Settle(),
+                Replies(),
+                Abstain(),
+                Cut(0.005),
+            ),
             pool=50,  # with 70 or 100 and bge-small, nDCG@10 changed for one of 4,099 questions of twelve sets
             windows=_WINDOWS,
         ),

@@ -142,9 +142,10 @@ class Search:
                     if last_try or not self.index.recovered(error, store):
                         raise
         took_ms = (time.perf_counter() - begun) * 1000
-        unread = unread_notices(self.index.looks.unread, asked.query.filters)
+        paths = [hit.chunk.path for hit in found.hits]
+        unread = unread_notices(self.index.looks.unread, asked.query.filters, paths)
         notices = (*asked.notices, *found.notices, *unread, *lacking)
-        self.paths_shown.update([hit.chunk.path for hit in found.hits])
+        self.paths_shown.update(paths)
         return replace(found, notices=notices, took_ms=took_ms)
 
     def _lacking(self, asked: _Question, found: Found) -> list[Notice]:

@@ -13,11 +13,39 @@ from notewell.errors import SettingsError
 from notewell.search.combine import Combine
 from notewell.search.current import Newer, Replies
 from notewell.search.fusion import MaxNorm, Rrf, Single, Weighted
-from notewell.search.stages import Abstain, Boost, Collapse, Cut, Decay, Listing, Mmr, Quota, Settle, Spread, Suppress
+from notewell.search.stages import (
+    Abstain,
+    Boost,
+    Collapse,
+    Cut,
+    Decay,
+    Listing,
+    Mmr,
+    NotesFirst,
+    Quota,
+    Settle,
+    Spread,
+    Suppress,
+)
 from notewell.types import Stage
 
 _FUSIONS = (Combine, Weighted, Rrf, MaxNorm, Single)
-_STAGES = (Decay, Mmr, Newer, Replies, Abstain, Spread, Listing, Boost, Suppress, Collapse, Settle, Quota, Cut)
+_STAGES = (
+    Decay,
+    Mmr,
+    Newer,
+    Replies,
+    Abstain,
+    Spread,
+    Listing,
+    NotesFirst,
+    Boost,
+    Suppress,
+    Collapse,
+    Settle,
+    Quota,
+    Cut,
+)
 FUSIONS: Mapping[str, Any] = {"default": Combine, **{kind.__name__.lower(): kind for kind in _FUSIONS}}
 STAGES: Mapping[str, Any] = {kind.__name__.lower(): kind for kind in _STAGES}
 _HINT = "write name or name(knob=value)"

@@ -156,6 +156,29 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
+class NotesFirst:
+    """Puts a note before a turn of a conversation that is ahead of it by no more than `margin`, in logits of the score.
+
+    Somebody wrote the note to be read again; the turn was said once, perhaps by a model.
+    """
+
+    margin: float = 1.0
+    depth: int = 50
+
+    def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002
+        """Reorders; drops nothing."""
+        head = candidates[: self.depth]
+        if len({c.chunk.source == "sessions" for c in head}) < 2:
+            return list(candidates)
+
+        def standing(c: Candidate) -> float:
+            return logit(c.score) - (self.margin if c.chunk.source == "sessions" else 0.0)
+
+        ranked = sorted(head, key=standing, reverse=True)
+        return falling(ranked + list(candidates[self.depth :]))
+
+
+@dataclass(frozen=True, slots=True)
 class Suppress:
     """Drops passages that another passage in the index supersedes; pinned ones stay."""
 

@@ -48,13 +48,29 @@ def test_nothing_below_the_bar(memory: Memory) -> None:
     assert (block.text, block.passages, hits) == ("", (), [])
 
 
-def test_what_is_known_is_not_given_again(memory: Memory) -> None:
-    known: set[str] = set()
-    for _ in range(2):
-        _, hits = recall(memory, "which port does staging use", ANY, known=known)
-        assert hits
-        assert not known & {h.chunk.content_hash for h in hits}
-        known |= {h.chunk.content_hash for h in hits}
+def test_if_the_best_passage_was_given_already_nothing_is(memory: Memory) -> None:
+    prompt = "which port does staging use"
+    best = recall(memory, prompt, ANY)[1]
+    given = {best[0].chunk.content_hash}
+    assert recall(memory, prompt, ANY, given=given)[1] == []
+
+
+def test_what_was_given_for_another_prompt_is_not_given_again(memory: Memory) -> None:
+    prompt = "which port does staging use"
+    best = recall(memory, prompt, ANY)[1]
+    given = {best[1].chunk.content_hash}
+    hashes = [h.chunk.content_hash for h in recall(memory, prompt, ANY, given=given)[1]]
+    assert hashes[0] == best[0].chunk.content_hash
+    assert not given & set(hashes)
+
+
+def test_what_was_useless_for_such_a_prompt_gives_way_to_the_next(memory: Memory) -> None:
+    prompt = "which port does staging use"
+    best = recall(memory, prompt, ANY)[1]
+    useless = {best[0].chunk.content_hash}
+    hashes = [h.chunk.content_hash for h in recall(memory, prompt, ANY, useless=useless)[1]]
+    assert hashes
+    assert not useless & set(hashes)
 
 
 def test_nothing_that_strangers_wrote(memory: Memory, write: Write) -> None:

@@ -16,18 +16,33 @@ _LONGEST = 1200  # characters of a prompt that are asked about; what is pasted i
 
 
 def recall(
-    memory: Memory, prompt: str, own: HookSettings, *, known: Collection[str] = (), sync: bool = True
+    memory: Memory,
+    prompt: str,
+    own: HookSettings,
+    *,
+    given: Collection[str] = (),
+    useless: Collection[str] = (),
+    sync: bool = True,
 ) -> tuple[Context, list[Hit]]:
-    """A block for a prompt, with the hits in it; `known` are hashes of texts that must not be in it.
+    """A block for a prompt, with the hits in it; `given` and `useless` are hashes of texts that must not be in it.
 
-    Text of strangers is left out: nobody asked for it. Without `sync` the index is taken as it is.
+    If the best passage is `given`, the model has the answer already, and the next best would be none. Text of strangers
+    is left out, as nobody asked for it, and so are turns that only ask or found nothing. Without `sync` the index is
+    taken as it is.
     """
     taken: list[Hit] = []
 
     def chosen(hits: Sequence[Hit]) -> Sequence[Hit]:
+        able = [
+            hit
+            for hit in hits
+            if hit.chunk.origin != "untrusted" and not hit.signals.unanswered and hit.chunk.content_hash not in useless
+        ]
+        if able and able[0].chunk.content_hash in given:
+            return taken
         best: dict[str, Hit] = {}  # of one note the best passage: the others are as sure, and seldom what is asked for
-        for hit in hits:
-            if hit.chunk.origin != "untrusted" and hit.chunk.content_hash not in known:
+        for hit in able:
+            if hit.chunk.content_hash not in given:
                 best.setdefault(hit.chunk.path, hit)
         taken.extend(list(best.values())[:MOST_PASSAGES])
         return taken
