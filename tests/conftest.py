@@ -3,25 +3,45 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from notewell.embed.local.hashed import HashedEmbedder
 from notewell.memory import Memory
 from notewell.store.sqlite.store import SqliteStore
 from notewell.types import Role, Vectors
+from tests.growth import linear  # noqa: F401 - a fixture
 from tests.postgres import UNTESTED, database, own_server, postgres  # noqa: F401 - fixtures
+from tests.two_users import ALONE, machine  # noqa: F401 - a fixture
 
 Write = Callable[..., Path]
+
+# What the product leaves undone when time is short is done in the tests, however busy the machine is: one of a deadline
+# sets its own. An example may take as long as it likes, too.
+PATIENT = {
+    "NOTEWELL_EMBED_BUDGET_S": "60",
+    "NOTEWELL_EMBED_DEADLINE_S": "60",
+    "NOTEWELL_HOOK_DEADLINE_S": "60",
+    "NOTEWELL_HOOK_SYNC_S": "60",
+    "NOTEWELL_SEARCH_RERANK_DEADLINE_S": "60",
+    "NOTEWELL_SEARCH_SCAN_S": "60",
+}
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in the background, whose processes inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
+
 NO_FOLDING = "no file system that folds case could be mounted: needs libfuse 2, /dev/fuse and root"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Says loudly what was skipped for want of a server or of a file system."""
+    """Says loudly what was skipped for want of a server, a file system or other users."""
     skipped = terminalreporter.stats.get("skipped", [])
-    for told in (UNTESTED, NO_FOLDING):
+    for told in (UNTESTED, NO_FOLDING, ALONE):
         if count := sum(told in str(report.longrepr) for report in skipped):
             terminalreporter.write_sep("!", f"{told} ({count} tests were skipped)", red=True)
 
@@ -40,6 +60,8 @@ def own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("NO_COLOR", "1")
+    for name, seconds in PATIENT.items():
+        monkeypatch.setenv(name, seconds)
     monkeypatch.setenv("NOTEWELL_ENGINE_ENABLED", "0")  # no test leaves a process behind that it did not ask for
     return home
 

@@ -403,6 +403,12 @@ def test_an_unreadable_folder_makes_the_answer_stale_and_loses_nothing(
     assert found.hits[0].chunk.path == "memory/2026-03-01.md"
     assert found.stale
     assert codes(found) == ["scan_cut"]
+    (told,) = found.notices
+    assert told.message == (
+        "1 folder cannot be read, so this answer may miss what is new in there: memory (Permission denied)"
+    )
+    assert "chmod u+rx" in told.hint
+    assert "notewell index" not in told.hint, "which reads no more than this search did"
 
 
 def test_a_full_disk_leaves_the_answer_as_it_was_and_says_so(memory: Memory, write: Write) -> None:

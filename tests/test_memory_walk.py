@@ -22,7 +22,7 @@ MOST_FRAMES = 8
 """From a command to the first SQL of the keywords."""
 OWN_FRAMES = ["search", "run"]
 """Those of them from `Memory.search` to the pipeline."""
-MOST_READS = 8
+MOST_READS = 9
 """Remembered values that a search reads: two of them twice."""
 
 

@@ -29,10 +29,12 @@ import notewell
 from notewell import __version__
 from notewell.search.profiles import PROFILES
 from notewell.settings import FIELDS, Settings
+from notewell.settings_checks import BOUNDED, LOWERED, PARTLY
 from notewell.surfaces.cli.commands import cli, run
 from notewell.surfaces.install.entries import AGENTS as KNOWN_AGENTS
 from notewell.surfaces.server.calls import CALLS
 from notewell.surfaces.server.page_calls import PAGE_CALLS
+from tests.conftest import PATIENT
 
 ROOT = Path(__file__).parent.parent
 SAMPLE = ROOT / "src/notewell/surfaces/sample"
@@ -202,17 +204,17 @@ def staying(command: Shown, *more: str) -> Iterator[subprocess.Popen[str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment(**command.given),
+        env=environment(**command.given, BROWSER="true"),  # no page is opened before a person
     ) as process:
         try:
             yield process
         finally:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
-            process.communicate(timeout=20)
+            process.communicate(timeout=60)
 
 
-def asked(words: Sequence[str], port: int) -> tuple[int, bytes]:
+def asked(words: Sequence[str], port: int, token: str) -> tuple[int, bytes]:
     """What curl would be answered, by the server on a port."""
     curl = argparse.ArgumentParser()
     curl.add_argument("-s", action="store_true")
@@ -222,10 +224,12 @@ def asked(words: Sequence[str], port: int) -> tuple[int, bytes]:
     curl.add_argument("url")
     given = curl.parse_args(words[1:])
     headers = dict(header.split(": ", 1) for header in given.H)
+    if token and sys.platform != "linux":  # there it is seen whose program asks
+        headers = {"Authorization": f"Bearer {token}", **headers}
     if given.json:
         headers |= {"Content-Type": "application/json", "Accept": "application/json"}
     where = urlsplit(given.url)
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         method = "POST" if given.json else "GET"
         connection.request(method, f"{where.path}?{where.query}", given.json, headers)
@@ -242,11 +246,11 @@ def test_what_stays_answers_and_ends(block: list[Shown], hashed: Path) -> None:
         with staying(command, "--port", "0") as process:
             assert process.stderr is not None
             said = process.stderr.readline()
-            address = re.search(r"http://127\.0\.0\.1:(\d+)/", said)
+            address = re.search(r"http://127\.0\.0\.1:(\d+)/(?:#token=(\S+))?", said)
             assert address, said
             requests = [c.words for c in others if c.words[0] == "curl"]
             for words in requests or [["curl", "http://127.0.0.1/"]]:
-                status, body = asked(words, int(address[1]))
+                status, body = asked(words, int(address[1]), address[2] or "")
                 assert status == 200, (words, body)
                 assert not requests or all(json.loads(line) for line in body.splitlines())
     elif command.words[1] == "mcp":
@@ -349,7 +353,10 @@ def test_settings_are_taken(
     place = Path(os.path.expanduser(name)) if name.startswith("~") else workspace / name
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(text, encoding="utf-8")
-    assert run(["config", "-w", str(workspace), "--json"]) == 0
+    with monkeypatch.context() as own:
+        for variable in PATIENT:
+            own.delenv(variable)
+        assert run(["config", "-w", str(workspace), "--json"]) == 0
     settings = json.loads(capsys.readouterr().out)["settings"]
     table = tomllib.loads(text)
     given = {k: v for k, v in table.items() if not isinstance(v, dict)}
@@ -384,7 +391,7 @@ def test_every_tool_route_and_agent_is_named() -> None:
     page = PAGES["docs/serving.md"]
     table = page.partition("| tool |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == [f"memory_{c.name}" for c in CALLS.values() if c.tool]
-    assert set(re.findall(r"/api/([a-z]+)", page)) - {"events"} == {*CALLS, *PAGE_CALLS}
+    assert set(re.findall(r"/api/([a-z]+)", page)) - {"events", "key"} == {*CALLS, *PAGE_CALLS}
     listed = page.partition("It knows")[2].partition(", keeps")[0]
     assert re.findall(r"`([\w-]+)`", listed) == list(KNOWN_AGENTS)
 
@@ -422,7 +429,8 @@ def test_the_table_of_settings_is_complete() -> None:
     wanted = []
     for key, value, _, doc in Settings().items():
         shown = json.dumps(list(value) if isinstance(value, tuple) else value)
-        own = "yes" if FIELDS[key].metadata["private"] else ""
+        own = "yes" if FIELDS[key].metadata["private"] else "to raise" if key in LOWERED else ""
+        own = f"above {BOUNDED[key]:,}" if key in BOUNDED else "in part" if key in PARTLY else own
         wanted.append(f"| `{key}` | `{shown}` | {doc} | {own} |")
     assert [row for row in PAGES["docs/settings.md"].splitlines() if row.startswith("| `")] == wanted
     named = set(re.findall(r"`((?:index|chunk|embed|search|multimodal|sessions|redact|watch|hook)\.\w+)", EVERYTHING))

@@ -22,7 +22,8 @@ from notewell.errors import StoreError
 from notewell.index.dedupe import replaces
 from notewell.store.sqlite.checksum_vfs import checking_vfs
 from notewell.store.sqlite.store import SqliteStore
-from tests.conftest import Write
+from tests.conftest import PATIENT, Write
+from tests.growth import no_hang
 from tests.search.made import chunk
 
 ROOT = Path(__file__).parents[1]
@@ -157,7 +158,7 @@ def test_settings_that_name_nobody_reach_nobody(root: Path, write: Write, monkey
 def test_the_runtime_of_the_model_keeps_and_reports_nothing(root: Path, write: Write, tmp_path: Path) -> None:
     """Native code is not seen by a patched socket, but its queue of reports and its number of this machine would be."""
     write("memory/a.md", "The staging port is 8080.")
-    told = ("HOME", "PATH", "SYSTEMROOT", "PYTHONPATH")
+    told = ("HOME", "PATH", "SYSTEMROOT", "PYTHONPATH", *PATIENT)
     env = {name: value for name, value in os.environ.items() if name in told} | {"HOME": str(tmp_path / "home")}
     code = "import sys, notewell; print(notewell.Memory.open(sys.argv[1]).search('staging port').mode)"
     done = subprocess.run(
@@ -168,7 +169,7 @@ def test_the_runtime_of_the_model_keeps_and_reports_nothing(root: Path, write: W
     assert not [p for p in kept if "notewell" not in p.parts]
 
 
-def test_a_hostile_clone_neither_hangs_nor_fills_the_memory(root: Path, write: Write) -> None:
+def hostile_clone(root: Path, write: Write) -> None:
     """Everything that comes with a repository and costs without bound, at once."""
     write("notewell.toml", f"extra_paths = ['{'a*' * 16}b.md', '[z-a].md']\n[redact]\npatterns = ['(a+)+$']")
     write("memory/a.md", "The staging port is 8080.\n\n" + "a" * 40 + "!")
@@ -178,26 +179,38 @@ def test_a_hostile_clone_neither_hangs_nor_fills_the_memory(root: Path, write: W
     (root / ".gitignore").symlink_to("/dev/zero")
     os.mkfifo(root / ".notewellignore")
     (root / "links.jsonl").symlink_to("/dev/zero")
-    ticks: list[float] = []
-    over = threading.Event()
 
-    def tick() -> None:
-        while not over.wait(0.01):
-            ticks.append(time.process_time())  # of all threads, so that a busy machine does not count
 
-    other = threading.Thread(target=tick)
-    with Memory.open(root, embed__model="none") as memory:
-        other.start()
-        begun = time.process_time()
+def test_a_hostile_clone_neither_hangs_nor_fills_the_memory(root: Path, write: Write) -> None:
+    hostile_clone(root, write)
+    with no_hang(), Memory.open(root, embed__model="none") as memory:
         found = memory.search("staging port")
-        cpu_s = time.process_time() - begun
         packed = memory.context("staging port")
-        over.set()
-        other.join()
     assert "8080" in found.hits[0].chunk.text
-    assert cpu_s < 5.0
-    moments = [begun, *ticks, time.process_time()]
-    assert max(b - a for a, b in itertools.pairwise(moments)) < 1.0, "other threads, such as those of a server, go on"
     assert {"pattern_skipped"} <= {n.code for n in found.notices}
     assert packed.found is not None
     assert {"links_unread"} <= {n.code for n in packed.found.notices}
+
+
+@pytest.mark.slow
+def test_beside_a_search_of_a_hostile_clone_other_threads_go_on(root: Path, write: Write) -> None:
+    """Such as those of a server. Counted in the time of the process, and in the best of a few tries."""
+    hostile_clone(root, write)
+    longest_s: list[float] = []
+    for _ in range(5):
+        moments: list[float] = [time.process_time()]
+        over = threading.Event()
+
+        def tick(moments: list[float] = moments, over: threading.Event = over) -> None:
+            while not over.wait(0.01):
+                moments.append(time.process_time())
+
+        other = threading.Thread(target=tick)
+        other.start()
+        with Memory.open(root, embed__model="none", index=root.parent / f"{len(longest_s)}.sqlite") as memory:
+            memory.search("staging port")
+        over.set()
+        other.join()
+        moments.append(time.process_time())
+        longest_s.append(max(b - a for a, b in itertools.pairwise(moments)))
+    assert min(longest_s) < 1.0

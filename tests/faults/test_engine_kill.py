@@ -71,7 +71,8 @@ def lives(desk: Desk, *, rounds: int, seed: int) -> Counter[str]:  # noqa: F811
     until(lambda: not os.path.exists(desk.place.address), "the last one has ended")
     with locked(Path(desk.place.lock), wait_s=30.0) as mine:
         assert mine, "nobody holds the lock"
-    assert left_running(desk.root) == []
+        # One that was started beside another waits some seconds for its place, and then ends by itself.
+        until(lambda: not left_running(desk.root), "none is left running")
     return counts
 
 

@@ -96,7 +96,7 @@ def searching(root: Path, threads: int = 2) -> Iterator[tuple[Memory, list[Watch
             for watcher in watchers:
                 watcher.stop.set()
             for watcher in watchers:
-                watcher.join(30)
+                watcher.join(60)
 
 
 def other_process(root: Path) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def switch(root: Path, chunks: int, *, kills: int) -> None:
         assert last.returncode == 0
         report = json.loads(out)
         # Threads that search at once share what one of them learned a moment ago.
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while any(w.found[-1].embedder != NEW for w in watchers) and time.monotonic() < until:
             watchers[0].stop.wait(0.05)
     assert report["embedded"] == chunks - killed_at[-1], "it went on where it was killed"

@@ -24,7 +24,7 @@ def mounted(source: Path, place: Path) -> Iterator[Path]:
     command = [sys.executable, "-m", "tests.systems.folding", str(source), str(place)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            until = time.monotonic() + 20
+            until = time.monotonic() + 60
             while not os.path.ismount(place):
                 if process.poll() is not None or time.monotonic() > until:
                     pytest.skip(NO_FOLDING)
