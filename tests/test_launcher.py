@@ -251,7 +251,9 @@ def test_no_hook_in_a_hostile_clone_runs_anything_of_it(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))  # nothing was kept a moment ago
     (told,) = ended(clone.folder, hooked(event, host, clone.folder))
     assert told["code"] == 0
-    assert told["left"] == (event not in ("prompt", "something-new")), "what is new is kept in the background"
+    kept = [line for line in told["started"] if line[1:6] == ["-P", "-m", "notewell", "hook", "keep"]]
+    assert len(kept) == (event not in ("prompt", "something-new")), "what is new is kept in the background"
+    assert told["started"] == kept
     assert clone.ran == ""
 
 
@@ -267,7 +269,7 @@ def test_an_engine_of_a_hostile_clone_runs_nothing_of_it(clone: Clone, how: str)
     greeting = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
     (told,) = ended(clone.folder, asked.get(how, {"words": ["mcp"], "sent": greeting}))
     assert told["code"] == 0
-    assert told["left"] >= (how != "mcp"), "an engine was started; that of mcp may end before it"
+    assert ["engine", "run"] in [line[4:6] for line in told["started"]]
     assert clone.ran == ""
 
 
@@ -294,7 +296,7 @@ def test_the_driver_sees_what_runs_and_what_is_left(clone: Clone) -> None:
         text=True,
         check=True,
     )
-    assert json.loads(done.stdout)[0]["left"] == 1
+    assert json.loads(done.stdout)[0]["started"] == [[sys.executable, "-m", "notewell", "engine"]]
     assert str(clone.folder) in clone.ran
 
 
