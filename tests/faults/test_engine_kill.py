@@ -20,6 +20,8 @@ from tests.surfaces.engine.conftest import Desk, desk, until  # noqa: F401 - a f
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="sockets with a path")
 CLIENTS = 20
 STREAMS: dict[str, Any] = {"terminals": [False, False, False], "encodings": [["utf-8", "strict"]] * 2, "plain": True}
+# Not wrong: an engine of a busy machine may still be reading the notes when it is asked, and says so.
+INDEXING = b"note: this process is indexing; this answer may miss its latest notes\n"
 QUESTIONS = ("staging port", "deploy", "walrus", "when do we deploy", "port of staging")
 
 
@@ -43,7 +45,7 @@ def lives(desk: Desk, *, rounds: int, seed: int) -> Counter[str]:  # noqa: F811
                 time.sleep(0.02)
                 continue
             counts["answered"] += 1
-            if found.out != right[question] or found.err:
+            if found.out != right[question] or found.err not in (b"", INDEXING):
                 wrong.append((question, found.out + found.err))
 
     threads = [threading.Thread(target=client, args=(n,), daemon=True) for n in range(CLIENTS)]
