@@ -45,13 +45,26 @@ def test_an_agent_that_found_nothing_tells_nothing(text: str) -> None:
     "text",
     [
         "Refresh tokens live 30 days.",
-        "Thirty days; each works once, and a reused one ends the family.",
-        "They expire after a month. Do you want me to change the lifetime of refresh tokens?",
+        "Refresh tokens expire after a month. Do you want me to change that?",
         "Noor set it to 30 days in identity/tokens.py.",
     ],
 )
 def test_an_agent_that_answers_is_not_open_even_if_it_asks_at_the_end(text: str) -> None:
     assert how_open(text) == 0.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Thirty days; each works once, and a reused one ends the family.",
+        "They expire after a month. Do you want me to change the lifetime of refresh tokens?",
+        "I'm afraid I drew a blank here. You may want to check Confluence or Slack.",
+        "Das geht aus den Dateien nicht hervor.",
+    ],
+)
+def test_an_agent_that_says_nothing_with_a_word_of_the_question_is_half_open(text: str) -> None:
+    """Only a model could tell a short answer from one more way to say that nothing was found."""
+    assert how_open(text) == 0.5
 
 
 def test_the_words_of_the_title_and_of_the_question_are_not_the_agents_own() -> None:

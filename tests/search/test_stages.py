@@ -564,5 +564,9 @@ def test_a_note_goes_before_a_turn_that_is_hardly_better() -> None:
     weak = candidate("weak", 0.20, "The office has a port for ships.")
     assert ids(NotesFirst()([turn, note, weak], query())) == ["note", "turn", "weak"]
     assert ids(NotesFirst()([replace(turn, score=0.99), note], query())) == ["turn", "note"]
+    half_open = replace(turn, score=0.99, signals=turn.signals._replace(unanswered=0.5))
+    sure = replace(note, signals=note.signals._replace(confidence=0.3))
+    assert ids(NotesFirst()([half_open, sure, weak], query())) == ["note", "turn", "weak"]
+    assert ids(NotesFirst()([half_open, weak], query())) == ["turn", "weak"]
     assert NotesFirst()([turn], query()) == [turn]
     assert NotesFirst()([note, weak], query()) == [note, weak]

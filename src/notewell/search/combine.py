@@ -152,6 +152,12 @@ def _with_share(candidate: Candidate, share: float | None) -> Candidate:
     return replace(candidate, signals=candidate.signals._replace(unanswered=share))
 
 
+def _at_least(candidate: Candidate, confidence: float) -> Candidate:
+    if candidate.confidence >= confidence:
+        return candidate
+    return replace(candidate, signals=candidate.signals._replace(confidence=confidence))
+
+
 def _unlikely(candidate: Candidate) -> Candidate:
     confidence = min(candidate.confidence, _EMPTY)
     return replace(candidate, signals=candidate.signals._replace(confidence=confidence))
@@ -185,7 +191,20 @@ class Combine:
             if found:
                 empty += found
                 scored = self._scored(scored, query)
+        scored = self._with_notes_as_sure_as_alone(scored, query)
         return falling([*scored, *map(_unlikely, empty)]) if empty else scored
+
+    def _with_notes_as_sure_as_alone(self, scored: list[Candidate], query: Query) -> list[Candidate]:
+        """Confidence is shared out among the passages, and turns take none of it from the notes.
+
+        Whoever asked before left a turn with all words of the question. Whether the reply to it
+        answers is beyond any list of phrases, so the notes are measured without what was said.
+        """
+        notes = [c for c in scored if not _is_turn(c)]
+        if not notes or len(notes) == len(scored):
+            return scored
+        alone = {c.id: c.confidence for c in self._scored(notes, query)}
+        return [_at_least(c, alone.get(c.id, 0.0)) for c in scored]
 
     def _scored(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
         """The candidates by score, best first."""

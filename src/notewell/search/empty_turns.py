@@ -7,6 +7,7 @@ answers. So what counts is what a turn tells, in its own words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -30,6 +31,8 @@ from notewell.text.words import term_set, words_in
 from notewell.types import Chunk, Query
 
 _SAME = 0.6  # the share of its pairs of words that a turn has from the question if it is that question again
+_BESIDE = 0.5  # at least so open is an agent's turn that tells something, but nothing with a word of the question
+_QUOTED_WORDS = 3  # a title of fewer words is a name that anybody may use
 _MOST_WORDS = 400
 _STATED = (".", "。", "!", "！")
 
@@ -52,15 +55,29 @@ def openness(turn: Chunk, question: str, weights: Mapping[str, float]) -> float:
     """How much of what a turn says of the weighted words of a question is asked or not found: 1 for all, 0 for none.
 
     A turn of an agent that tells nothing new is all open: the words of its title and of the question are not its own.
+    One that tells something, but shares no word with the question beyond everyday ones, is half open: it may be the
+    short answer to the turn before it, or one more way to say that nothing was found, which no list of phrases knows.
     """
     if turn.origin == "owner":
         return 1.0 if _repeats(turn.text, question) else _open_share(_parts(turn.text, by_user=True), weights)
     known = term_set(" ".join((question, *turn.heading)))
-    denying = denies(turn.text)
-    parts = _parts(turn.text, by_user=False) if denying else _read(turn.text, by_user=False)
+    said = _without(turn.text, (question, *turn.heading))
+    denying = denies(said)
+    parts = _parts(said, by_user=False)
     if not any(part.tells and part.special - known for part in parts):
         return 1.0
-    return _open_share(_parts(turn.text, by_user=False), weights) if denying else 0.0
+    share = _open_share(parts, weights) if denying else 0.0
+    subject = {word for word in weights if not share_of(word)} or weights.keys()
+    on_subject = any(part.tells and not subject.isdisjoint(part.terms) for part in parts)
+    return share if on_subject else max(share, _BESIDE)
+
+
+def _without(text: str, quoted: Iterable[str]) -> str:
+    """A text without the questions and titles that it repeats to the letter."""
+    for one in quoted:
+        if len(_pairs(one)) >= _QUOTED_WORDS:
+            text = re.sub(re.escape(one), " ", text, flags=re.IGNORECASE)
+    return text
 
 
 def _open_share(parts: Sequence[_Part], weights: Mapping[str, float]) -> float:

@@ -159,10 +159,13 @@ class Listing:
 class NotesFirst:
     """Puts a note before a turn of a conversation that is ahead of it by no more than `margin`, in logits of the score.
 
-    Somebody wrote the note to be read again; the turn was said once, perhaps by a model.
+    Somebody wrote the note to be read again; the turn was said once, perhaps by a model. A turn
+    that says nothing with a word of the question goes behind every note with a confidence of
+    `answers` or more, as what was found is the question before it.
     """
 
     margin: float = 1.0
+    answers: float = 0.22
     depth: int = 50
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002
@@ -171,8 +174,13 @@ class NotesFirst:
         if len({c.chunk.source == "sessions" for c in head}) < 2:
             return list(candidates)
 
-        def standing(c: Candidate) -> float:
-            return logit(c.score) - (self.margin if c.chunk.source == "sessions" else 0.0)
+        notes = [c for c in head if c.chunk.source != "sessions"]
+        last = min((logit(c.score) for c in notes if c.confidence >= self.answers), default=math.inf)
+
+        def standing(c: Candidate) -> tuple[float, bool]:
+            is_note = c.chunk.source != "sessions"
+            own = logit(c.score) - (0.0 if is_note else self.margin)
+            return (min(own, last) if c.signals.unanswered else own), is_note
 
         ranked = sorted(head, key=standing, reverse=True)
         return falling(ranked + list(candidates[self.depth :]))

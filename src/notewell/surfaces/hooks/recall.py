@@ -27,8 +27,8 @@ def recall(
     """A block for a prompt, with the hits in it; `given` and `useless` are hashes of texts that must not be in it.
 
     If the best passage is `given`, the model has the answer already, and the next best would be none. Text of strangers
-    is left out, as nobody asked for it, and so are turns that only ask or found nothing. Without `sync` the index is
-    taken as it is.
+    is left out, as nobody asked for it, and so are turns that only ask or found nothing, and every turn where a note
+    is sure enough. Without `sync` the index is taken as it is.
     """
     taken: list[Hit] = []
 
@@ -38,6 +38,8 @@ def recall(
             for hit in hits
             if hit.chunk.origin != "untrusted" and not hit.signals.unanswered and hit.chunk.content_hash not in useless
         ]
+        if notes := [hit for hit in able if hit.chunk.source != "sessions"]:
+            able = notes  # somebody wrote them to be read again
         if able and able[0].chunk.content_hash in given:
             return taken
         best: dict[str, Hit] = {}  # of one note the best passage: the others are as sure, and seldom what is asked for
