@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -211,6 +212,73 @@ def test_other_version_control_is_a_clone_until_the_user_says_otherwise(tmp_path
     (tmp_path / name / "hgrc").write_text("[paths]\ndefault = https://elsewhere.example/notes\n")
     assert Trust(tmp_path).doubt is not None
     assert Trust(tmp_path, [str(tmp_path)]).doubt is None
+
+
+@pytest.mark.parametrize("name", [".hg", ".svn", ".jj", ".sl", ".bzr", "_darcs", "CVS"])
+def test_what_a_clone_brings_of_another_version_control_does_not_make_it_the_users(
+    clone: Path, git: Git, name: str
+) -> None:
+    """Git tracks folders of every name but its own."""
+    docs = clone / "docs"
+    (docs / name).mkdir(parents=True)
+    assert Trust(docs).doubt is not None
+    commit(git, clone)
+    assert Trust(docs).doubt is None
+
+
+def test_a_git_folder_below_another_version_control_may_have_come_with_it(tmp_path: Path, git: Git) -> None:
+    (tmp_path / ".svn").mkdir()
+    git("init", "-q", "-b", "main", "docs", at=tmp_path)
+    commit(git, tmp_path / "docs")
+    assert Trust(tmp_path / "docs").doubt is not None
+    (tmp_path / "share/.hg").mkdir(parents=True)
+    (tmp_path / "share/.hg/sharedpath").write_text("/elsewhere/.hg")
+    assert Trust(tmp_path / "share").doubt is not None
+
+
+@pytest.mark.parametrize("kind", ["clone", "submodule"])
+def test_a_clone_below_ones_own_notes_is_a_strangers(tmp_path: Path, clone: Path, git: Git, kind: str) -> None:
+    own = tmp_path / "own"
+    (own / "memory").mkdir(parents=True)
+    (own / "memory/2026-11-16.md").write_text("# Log\n\nDecision: the build runs at noon.\n")
+    git("init", "-q", "-b", "main", at=own)
+    add = ("clone", "-q") if kind == "clone" else ("submodule", "--quiet", "add")
+    git(*add, str(clone), "memory/vendor", at=own)
+    commit(git, own)
+    with Memory.open(own, embed__model="none") as memory:
+        memory.sync()
+        found = {h.chunk.path: h.chunk.origin for h in memory.search("build staging port", min_score=0.0).hits}
+        assert found == {
+            "memory/2026-11-16.md": "owner",
+            "memory/vendor/MEMORY.md": "untrusted",
+            "memory/vendor/memory/2026-11-17.md": "untrusted",
+        }
+        text = brief(memory, budget_tokens=800, now=NOW).text
+        assert "noon" in text
+        assert "bootstrap" not in text
+    assert origins_of(own, "vendor", trusted_folders=str(own / "memory/vendor")) == {"owner"}
+    assert origins_of(own, "vendor") == {"untrusted"}
+    commit(git, own / "memory/vendor")
+    (own / "memory/vendor/MEMORY.md").write_text(DECISION + "\nMore.\n")
+    with Memory.open(own, embed__model="none") as memory:
+        memory.sync()
+        assert {c.origin for c in memory.store.documents.chunks_of("memory/vendor/MEMORY.md")} == {"owner"}
+
+
+def origins_of(root: Path, name: str, **settings: Any) -> set[str]:
+    with Memory.open(root, embed__model="none", **settings) as memory:
+        memory.sync()
+        paths = [path for path in memory.store.documents.stored() if name in path]
+        return {chunk.origin for path in paths for chunk in memory.store.documents.chunks_of(path)}
+
+
+def test_another_clone_in_the_place_of_one_that_was_trusted_is_not(clone: Path, tmp_path: Path, git: Git) -> None:
+    assert Trust(clone).wrote()
+    assert Trust(clone).doubt is None
+    log = clone / ".git/logs/HEAD"
+    log.write_text(log.read_text().replace(" mallory ", " trent "))  # a clone of another moment, with the same inode
+    log.write_text(log.read_text().replace("Ada", "Eve"))
+    assert Trust(clone).doubt is not None
 
 
 def test_a_mercurial_repository_that_was_made_here_is_the_users(tmp_path: Path) -> None:

@@ -182,12 +182,12 @@ class Walk:
         rules = self.redactor.signature if self.redactor else "as it is"
         signature = f"{ANALYSER} {self.size.tokens}/{self.size.overlap} {rules}"
         signature += "" if self.extra_origin == "owner" else f" extra={self.extra_origin}"
-        return f"{signature} untrusted" if self._doubted else signature
+        return signature if self.trust is None else f"{signature} {self.trust.signature}"
 
     @property
     def knows_whose(self) -> bool:
-        """Whether all passages are told apart into the user's own and others'."""
-        return not self._doubted or str(self.store.get_meta("analysis") or "") == self.signature
+        """Whether every passage was read under the trust that holds now."""
+        return self.trust is None or str(self.store.get_meta("analysis") or "").endswith(f" {self.trust.signature}")
 
     @property
     def _doubted(self) -> str:

@@ -11,6 +11,7 @@ import contextlib
 import io
 import os
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +23,7 @@ from notewell.store.nearest import is_foreign, is_named, is_own, keeps_here, nam
 from notewell.types import Notice
 
 FOREIGN, CLONE = "foreign_folder", "clone_not_trusted"  # kinds of doubt
-VERSIONED = (".git", ".hg", ".jj", ".svn")
+VERSIONED = (".git", ".hg", ".jj", ".svn", ".sl", ".bzr", "_darcs", ".pijul", ".fslckout", "CVS")
 _LATEST_BYTES = 500_000  # of a reflog: thousands of entries
 _FIRST_BYTES = 4096
 _MOST_FILES = 40  # that git settings include
@@ -76,6 +77,7 @@ class Trust:
         self._is_named = self._has_name()
         self._seen: tuple[object, ...] | None = None
         self._doubt: Doubt | None = None
+        self._clones: dict[str, bool] = {}
 
     @property
     def doubt(self) -> Doubt | None:
@@ -109,13 +111,29 @@ class Trust:
         """Whether the workspace's own folder for what notewell keeps may be used."""
         return keeps_here(self.root, self._named)
 
+    @property
+    def signature(self) -> str:
+        """A text that changes when other notes may count as the user's own; each document is then read again."""
+        named = zlib.crc32("\0".join(self._named).encode("utf-8", "surrogateescape"))
+        return "untrusted" if self.doubt is not None else f"whose-1 {named:x}"
+
     def believes(self, owner: int, location: str) -> bool:
         """Whether what a user has written at a location is, as far as owners tell, the user's own."""
         if self._own is None or owner in self._own:
-            return True
+            return not self._is_of_clone(os.path.dirname(location))
         if self._is_named and is_in(location, self.root):
             return True
         return is_named(os.path.dirname(location), self._named)
+
+    def _is_of_clone(self, folder: str) -> bool:
+        """Whether a folder belongs to a clone inside the workspace in which the user has not written."""
+        if folder == self.root or not is_in(folder, self.root):
+            return False
+        if folder not in self._clones:
+            below = Trust(Path(folder), self._named, self._env) if _marks_of(folder) else None
+            doubted = below is not None and below.doubt is not None
+            self._clones[folder] = doubted or self._is_of_clone(os.path.dirname(folder))
+        return self._clones[folder]
 
     def refuse_writing(self, location: str) -> None:
         """Raises NoteError where a file is another user's, or would be made in a folder of theirs."""
@@ -158,6 +176,8 @@ class Trust:
         if _line_of(self._top) in _written(self._list):
             return True
         if os.path.lexists(os.path.join(self._top, ".git")):
+            if any(set(_marks_of(one)) & {".hg", ".svn"} for one in _upwards(self._top)):
+                return False  # Mercurial and Subversion may have brought the `.git`
             return self._git.is_home_made() or self._git.has_entry_of(identities(self._env))
         return _has_hg_alone(self._top)
 
@@ -173,16 +193,40 @@ def top_of(root: str) -> str:
 
     What another user put there does not count, nor does the home folder for what is below it.
     """
-    own, home = own_users(), os.path.realpath(os.path.expanduser("~"))
-    here = root
-    while True:
-        marks = (os.path.join(here, name) for name in VERSIONED)
-        if any(os.path.lexists(mark) and is_own(mark, own) for mark in marks):
+    # Git tracks no folder called `.git`. The folder of any other system can arrive in a clone, at any depth.
+    found = ""
+    for here in _upwards(root):
+        if ".git" in (marks := _marks_of(here)):
             return here
+        found = here if marks else found
+    return found
+
+
+def _upwards(root: str) -> Iterator[str]:
+    """A folder and those above it, up to the home folder or the border of a file system."""
+    home, here = os.path.realpath(os.path.expanduser("~")), root
+    while True:
+        yield here
         above = os.path.dirname(here)
         if above in (here, home) or not _same_device(here, above):
-            return ""
+            return
         here = above
+
+
+def _marks_of(folder: str) -> list[str]:
+    """The names that put a folder under version control, but not what others put into a folder open to them."""
+    places = ((name, os.path.join(folder, name)) for name in VERSIONED)
+    found = [(name, place) for name, place in places if os.path.lexists(place)]
+    own = own_users()
+    return [name for name, place in found if is_own(place, own) or not _is_open(folder)]
+
+
+def _is_open(folder: str) -> bool:
+    """Whether other users may write in a folder."""
+    try:
+        return bool(os.stat(folder).st_mode & 0o022)
+    except OSError:
+        return True
 
 
 def _same_device(one: str, other: str) -> bool:
@@ -213,8 +257,8 @@ class _Git(NamedTuple):
 def git_of(top: str) -> _Git:
     """What git keeps for a folder; a `.git` that leads elsewhere must be known there, as an archive can bring any."""
     mark = os.path.join(top, ".git")
-    if not os.path.isfile(mark):
-        plain = os.path.isdir(mark) and not os.path.islink(mark)
+    if not os.path.isfile(mark) or not is_own(mark, own_users()):
+        plain = os.path.isdir(mark) and not os.path.islink(mark) and is_own(mark, own_users())
         return _Git((os.path.join(mark, "logs", "HEAD"),), os.path.join(mark, "config")) if plain else _Git()
     named = first_line(mark).removeprefix("gitdir:").strip()
     folder = os.path.realpath(os.path.join(top, named)) if named else ""
@@ -279,9 +323,7 @@ def _settings_in(text: str) -> Iterator[tuple[str, str, str]]:
 
 def _has_hg_alone(top: str) -> bool:
     """Whether a folder is a Mercurial repository that was made here; of all others it is not known."""
-    if not os.path.lexists(os.path.join(top, ".hg")) or any(
-        os.path.lexists(os.path.join(top, name)) for name in (".jj", ".svn")
-    ):
+    if _marks_of(top) != [".hg"] or os.path.lexists(os.path.join(top, ".hg", "sharedpath")):
         return False
     sections = {section for section, _, _ in _settings_in(_text(os.path.join(top, ".hg", "hgrc")))}
     return "paths" not in sections
@@ -331,7 +373,9 @@ def _line_of(top: str) -> str:
         number = os.lstat(mark).st_ino
     except OSError:
         number = 0
-    return f"{number} {top}".replace("\n", " ")
+    # A new folder may get the inode of a removed one; the first entry of a reflog tells when the clone was made.
+    first = next((part for log in git_of(top).logs if (part := _part(log, first=True))), b"").partition(b"\n")[0]
+    return f"{number}-{zlib.crc32(first):x} {top}".replace("\n", " ")
 
 
 def _written(file: Path) -> list[str]:

@@ -14,7 +14,7 @@ from notewell.opener import is_in
 from notewell.settings import Settings, data_folder, in_home, index_flags
 from notewell.settings_checks import is_database, without_password
 from notewell.store.lock import locked
-from notewell.store.nearest import FOLDER, is_foreign, is_marked, keeps_here, name_of_owner
+from notewell.store.nearest import FOLDER, is_foreign, is_marked, keeps_here, made_mine, name_of_owner
 from notewell.store.own_folder import make_own_folder, own_folder
 from notewell.store.ports import FileBacked, Store
 from notewell.store.sqlite.connection import inode_of
@@ -69,17 +69,22 @@ def index_path(
     except OSError as error:
         message = f"neither {root} nor {folder} can be written: {error.strerror}"
         raise StoreError(message, hint="set HOME, or set index.path to a folder that can") from error
-    why, hint = reason or ("cannot be written", "set index.path to choose another folder")
-    return folder / NAME, (Notice("index_elsewhere", f"{root} {why}, so the index is in {folder}", hint),)
+    place = root if own is None or not own.exists() else own
+    usual = made_mine(place) or "set index.path to choose another folder"
+    why, hint = reason or (f"{place} cannot be written", usual)
+    return folder / NAME, (Notice("index_elsewhere", f"{why}, so the index is in {folder}", hint),)
 
 
 def _why_not_here(root: Path, settings: Settings) -> tuple[str, str] | None:
     """Why the index of a workspace must not be in it, and what helps; None if it may be."""
     if not keeps_here(root, settings.trusted_folders):
-        owner = name_of_owner(root if is_foreign(root, ()) else root / FOLDER)
-        return f"belongs to {owner}", "notewell sources says what to do if you trust them"
+        from shlex import quote  # noqa: PLC0415 - only where something is wrong
+
+        place = root if is_foreign(root, ()) else root / FOLDER
+        hint = f"if you trust its owner, type in a terminal: notewell sources trust {quote(str(root))}"
+        return f"{place} belongs to {name_of_owner(place)}", hint
     if _is_wide(root):
-        return "holds all your folders", "run it in the folder of your notes, or name that with -w"
+        return f"{root} holds all your folders", "run it in the folder of your notes, or name that with -w"
     return None
 
 

@@ -55,6 +55,14 @@ def test_the_list_has_what_is_read_and_what_is_not(capsys: Capture) -> None:
     assert "notewell sources add sessions" in shown
 
 
+def test_who_takes_trust_back_learns_whether_the_notes_still_count_as_theirs(capsys: Capture, root: Path) -> None:
+    codes = [one["code"] for one in asked(capsys, "sources", "distrust")["notices"]]
+    assert codes == ["still_trusted"]
+    (root / ".svn").mkdir()
+    assert [one["code"] for one in asked(capsys, "sources", "distrust")["notices"]] == ["clone_not_trusted"]
+    assert [one["code"] for one in asked(capsys, "remember", "The otter swims.")["notices"]] == ["clone_not_trusted"]
+
+
 def test_conversations_are_added_and_dropped_in_your_own_file(capsys: Capture, root: Path) -> None:
     assert not finds(capsys, "otter")
     answer = asked(capsys, "sources", "add", "sessions")

@@ -75,6 +75,24 @@ def test_every_tool_of_the_design_is_there_with_schemas_and_hints(root: Path) ->
     talk(root, say)
 
 
+def test_a_model_is_not_told_the_command_that_trusts(root: Path) -> None:
+    (root / ".svn").mkdir()  # came from elsewhere, as far as anybody can tell
+
+    async def say(one: ClientSession) -> None:
+        asked = [
+            await one.call_tool("memory_search", {"query": "staging port"}),
+            await one.call_tool("memory_remember", {"text": "The otter swims."}),
+            await one.call_tool("memory_status", {}),
+            await one.read_resource("memory://status"),
+        ]
+        for answer in asked:
+            whole = answer.model_dump_json()
+            assert "count as untrusted" in whole
+            assert "sources trust" not in whole
+
+    talk(root, say)
+
+
 def cost(tools: list[Any]) -> int:
     """What a listing of tools costs a conversation, by the dearer of our count and a fourth of its characters."""
     from notewell.text.words import count_tokens

@@ -22,7 +22,7 @@ from notewell.surfaces.cli import render
 from notewell.surfaces.cli.options import Workspace, answer, with_workspace
 from notewell.surfaces.cli.render import one_line
 from notewell.surfaces.shapes import plain
-from notewell.types import Skipped
+from notewell.types import Notice, Skipped
 
 _COUNT_S = 5.0  # whoever asks for the list wants whole counts
 _NAMES = f"{', '.join(SOURCE_NAMES)}, folder, or a path in the workspace"
@@ -55,6 +55,9 @@ def sources(here: Workspace, *, action: str | None, name: str | None, as_json: b
         states = memory.index.survey.states(within_s=_COUNT_S)
         unread = memory.index.walk.remarks().all()
         doubts = memory.index.trust.notices
+        if action == "distrust" and not name and not doubts:
+            message = "the notes here still count as yours: you made this folder, or you have committed in it"
+            doubts = (Notice("still_trusted", message, ""),)
         wire = {
             "sources": [view.SOURCE.fill(state) for state in states],
             "unread": plain(unread),

@@ -54,10 +54,12 @@ def remember(
         _given(words), file=file, heading=heading, tags=tags.split(","), day=arguments.day(date, "--date", now),
         supersedes=supersedes, force=force, now=now,
     )  # fmt: skip
-    if done.written and on_terminal() and memory.index.trust.wrote():
-        message = "you have written in this clone now, so the notes that came with it count as yours"
-        notice = Notice("clone_trusted", message, "to take that back: notewell sources distrust")
-        done = replace(done, notices=(*done.notices, notice))
+    if done.written:
+        doubts = memory.index.trust.notices
+        if on_terminal() and memory.index.trust.wrote():
+            message = "you have written in this clone now, so the notes that came with it count as yours"
+            doubts = (Notice("clone_trusted", message, "to take that back: notewell sources distrust"),)
+        done = replace(done, notices=(*done.notices, *doubts))
     text = f"{'remembered in' if done.written else 'already there:'} {render.one_line(done.citation)}  {done.id}"
     text += "" if done.written else " (--force writes it anyway)"
     answer(as_json, lambda: note_view.remembered(done), lambda: click.echo(text), done.notices)

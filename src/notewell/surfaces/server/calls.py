@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from notewell.errors import NotewellError
@@ -358,7 +358,9 @@ def _remember(memory: Memory, given: Mapping[str, Any]) -> Answer:
     now = arguments.local_now()
     day = arguments.day(given.get("date"), "date", now)
     rest = _among(given, "file", "heading", "tags", "supersedes", "force")
-    return note_view.remembered(memory.remember(given["text"], day=day, now=now, **rest))
+    done = memory.remember(given["text"], day=day, now=now, **rest)
+    doubts = memory.index.trust.notices if done.written else ()
+    return note_view.remembered(replace(done, notices=(*done.notices, *doubts)))
 
 
 @_call(

@@ -147,7 +147,7 @@ class _Desk:
                 raise NotFoundError(f"{uri} is not in this memory", hint=f"addresses start with {SCHEME}")
             if uri == STATUS:
                 answer = await _aside(partial(CALLS["status"].run, self.memory, {}))
-                text, kind = json.dumps(answer, ensure_ascii=False, indent=2), "application/json"
+                text, kind = json.dumps(texts.safe(answer), ensure_ascii=False, indent=2), "application/json"
             else:
                 note = await _aside(partial(self.memory.get, unquote(uri.removeprefix(SCHEME))))
                 strange = note.origin == "untrusted"
