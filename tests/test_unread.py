@@ -224,7 +224,7 @@ def test_a_large_note_saved_just_before_an_index_is_not_called_new(root: Path, w
 def test_a_mark_without_an_end_is_said_where_it_matters(root: Path, write: Write, stays: bool) -> None:
     write("memory/a.md", "# A\n\n## One\n\nThe heron stands. <private> My pin.\n\n## Two\n\nThe owl sleeps.\n")
     write("memory/b.md", "# B\n\nThe kingfisher flies.\n")
-    said = "a part of 1 note is not searched: memory/a.md (private from line 5 on: its <private> has no end)"
+    said = "a part of 1 note is not searched: memory/a.md (private from line 5 on: its <private> is never closed)"
     for _ in range(2):  # also in a process that does not read the note
         with Memory.open(root, env={}, embed__model="none") as memory:
             if stays:

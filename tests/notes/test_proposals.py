@@ -259,7 +259,8 @@ def test_two_tabs_and_an_agent_lose_no_line(memory: Memory, proposals: Proposals
 def test_what_would_be_written_into_a_private_part_is_said_before(proposals: Proposals, write: Write) -> None:
     write("memory/keys.md", "# Keys\n\n<private> of the house\n\n## Door\n\n4711\n")
     shown = proposals.remember("The heron stands.", file="memory/keys.md", now=NOW)
-    assert any("no search finds it: a private part begins on line 3 and has no end" in one for one in shown.warnings)
+    said = "searches cannot find it: a private part begins on line 3 and is never closed"
+    assert any(said in one for one in shown.warnings)
     shown = proposals.remember("The <private> mark.", file="memory/auth.md", now=NOW)
     assert any("</private>" in one for one in shown.warnings)
-    assert not any("no search finds it" in one for one in shown.warnings)
+    assert not any("searches cannot find it" in one for one in shown.warnings)

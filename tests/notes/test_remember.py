@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from pathlib import Path
 
 import pytest
@@ -196,6 +197,7 @@ def test_a_mark_without_an_end_hides_nothing_that_is_remembered_later(memory: Me
     memory.remember("Cranes nest in April.", file=file, now=NOW)
     first = memory.remember("Mark secrets with the <private> tag", file=file, now=NOW)
     assert codes(first) == ["secret", "private_closed"]
+    assert first.notices[1].message.startswith("your text had an unpaired <private> or </private>; notewell paired it")
     assert "back quotes" in first.notices[1].hint
     assert "<private> tag</private>" in (root / first.path).read_text()
     for n, text in enumerate(("The kingfisher meeting moved to Friday", "Two\n\n<private>pin\n\nof the ford")):
@@ -222,6 +224,45 @@ def test_an_end_without_a_beginning_does_not_show_what_somebody_hid(memory: Memo
     assert "4711" not in memory.get("memory/keys.md").text
 
 
+@pytest.mark.parametrize("heading", ["H <private>", "<PRIVATE>", "x < /private> <private>"])
+def test_a_mark_in_a_heading_hides_nothing_and_its_section_is_found_again(
+    memory: Memory, root: Path, heading: str
+) -> None:
+    first = memory.remember("The xylophone is tuned.", file="memory/a.md", heading=heading, now=NOW)
+    second = memory.remember("The kingfisher flies.", file="memory/a.md", heading=heading, now=NOW)
+    memory.remember("The heron stands.", file="memory/a.md", heading="Rest", now=NOW)
+    assert codes(first) == codes(second) == ["private_heading"]
+    text = (root / "memory/a.md").read_text()
+    assert "<" not in text
+    assert text.count("&lt;") == heading.count("<")
+    assert text.count("\n## ") == 2, "a section for the heading, and one for the rest"
+    for word in ("xylophone", "kingfisher", "heron"):
+        assert word in memory.search(word).hits[0].chunk.text
+    assert memory.status().skipped == ()
+
+
+def test_an_end_in_a_heading_does_not_show_what_somebody_hid(memory: Memory, write: Write) -> None:
+    write("memory/keys.md", "# Keys\n\n## Door\n\n<private> of the house\n\n### Back\n\nthe code 4711\n")
+    memory.remember("The owl sleeps.", file="memory/keys.md", heading="x </private>", now=NOW)
+    assert "## x &lt;/private>" in memory.get("memory/keys.md", raw=True).text
+    assert "4711" not in memory.get("memory/keys.md").text
+
+
+def test_a_private_section_of_the_users_is_written_to_by_its_name(memory: Memory, write: Write) -> None:
+    write("memory/b.md", "# B\n\n## Bank <private>\n\nthe pin\n\n## Rest\n\nopen\n")
+    done = memory.remember("The second pin is in the safe.", file="memory/b.md", heading="Bank <private>", now=NOW)
+    assert "hidden" in codes(done)
+    assert "second" not in memory.get("memory/b.md").text
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no file may be called so there")
+def test_the_title_of_a_note_hides_nothing(memory: Memory, root: Path) -> None:
+    done = memory.remember("The xylophone is tuned.", file="memory/<private>.md", now=NOW)
+    assert (bool(done.id), codes(done)) == (True, [])
+    assert (root / "memory/<private>.md").read_text().startswith("# &lt;private>\n")
+    assert "xylophone" in memory.search("xylophone").hits[0].chunk.text
+
+
 def test_who_writes_into_a_private_part_is_told(memory: Memory, write: Write) -> None:
     write("MEMORY.md", "# Memory\n\n- tea\n- my salary <private> 71234\n")
     done = memory.remember("The kingfisher meeting moved to Friday", file="MEMORY.md")
@@ -229,7 +270,7 @@ def test_who_writes_into_a_private_part_is_told(memory: Memory, write: Write) ->
     (notice,) = done.notices
     assert notice.code == "hidden"
     assert notice.message == (
-        "it is in MEMORY.md, but no search finds it: a private part begins on line 4 and has no end"
+        "the memory is in MEMORY.md, but searches cannot find it: a private part begins on line 4 and is never closed"
     )
     assert "</private>" in notice.hint
     again = memory.remember("The kingfisher meeting moved to Friday", file="MEMORY.md")
@@ -237,7 +278,9 @@ def test_who_writes_into_a_private_part_is_told(memory: Memory, write: Write) ->
     write("memory/b.md", "# B\n\n<private>\n\n## Bank\n\npin\n\n## Rest\n\n</private>\n\nopen\n")
     inside = memory.remember("The heron stands.", file="memory/b.md", heading="Bank")
     (notice,) = inside.notices
-    assert notice.message == "it is in memory/b.md, but no search finds it: a private part begins on line 3"
+    assert (
+        notice.message == "the memory is in memory/b.md, but searches cannot find it: a private part begins on line 3"
+    )
     assert codes(memory.remember("The owl sleeps.", file="memory/b.md")) == []
 
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from notewell.text.private import balanced, blocks, is_about_unclosed, unclosed
+from notewell.text.private import balanced, blocks, is_about_unclosed, unclosed, unmarked
 from notewell.text.redact import Redactor
+from tests.growth import Linear
 
 REDACT = Redactor()
 DAY = """# 2026-11-18
@@ -73,9 +74,15 @@ def test_a_block_without_an_end_hides_the_rest_of_its_section_with_what_is_below
         ("A\n=\n\n<private>\n\nB\n-\n\nsecret\n\nC\n===\n\nopen", True),
         ("A\n-\n\n<private>\n\n### B\n\nsecret\n\nC\n-\n\nopen", True),
         ("## A\n\n<private>\n\n```\n# secret, no heading\n```\n\nsecret\n\n# B\n\nopen", True),
-        ("- <private>\n- secret\n\n# B\n\nsecret", False),
-        ("<private>\n\n# secret\n\nsecret", False),
-        ("---\ntitle: <private>\n---\n\n# B\n\nsecret", False),
+        ("- <private>\n- secret\n\nsecret", False),
+        ("- <private>\n- secret\n\n# B\n\nopen", True),
+        ("<private> secret\n\n## B\n\nopen\n\n# C\n\nopen", True),
+        ("---\ntitle: <private> secret\n---\n\nopen\n\n# B\n\nopen", True),
+        ("---\n<private>\npin: secret\n---\nopen", True),
+        ("```\n<private> secret\n```\n\nopen\n\n# B\n\nopen", True),
+        ("# A\n\n```\n<private>\n\n# secret\n```\n\nopen\n\n# B\n\nopen", True),
+        ("# A\n\n- b\n  ~~~~\n  <private> secret\n  ~~~\n  secret\n  ~~~~\n\nopen", True),
+        ("# A\n\n```\n<private> secret\n\n# secret", False),
         ("## A\n\n<private> secret <private> secret\n\n## B\n\nopen", True),
         ("## A\n\n<private> secret\n\n## B\n\n<private>secret</private> open", True),
         ("## A\n\n<private> secret <private>secret</private> secret\n\n## B\n\nopen", True),
@@ -89,8 +96,60 @@ def test_a_section_ends_at_a_heading_that_is_not_below_it(text: str, found: bool
 
 
 def test_a_mark_without_an_end_is_said_with_its_line() -> None:
-    assert unclosed(REDACT(DAY.format(mark="<private>")).text) == "private from line 5 on: its <private> has no end"
+    assert (
+        unclosed(REDACT(DAY.format(mark="<private>")).text) == "private from line 5 on: its <private> is never closed"
+    )
     assert unclosed(REDACT("a <private>b</private> </private>").text) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        (
+            "---\ndate: 2026-11-18\ntitle: x <private>\nid: 7\n---\n\n# Next\n\nopen",
+            "---\ndate: 2026-11-18\ntitle: x [redacted:private-unclosed]\n\n---\n\n# Next\n\nopen",
+        ),
+        (
+            "# A\n\n```html\n<private>\npin\n```\n\nopen\n\n# B\n",
+            "# A\n\n```html\n[redacted:private-unclosed]\n\n```\n\nopen\n\n# B\n",
+        ),
+        ("```\r\n<private>\r\npin\r\n```\r\nopen", "```\r\n[redacted:private-unclosed]\r\n\r\n```\r\nopen"),
+        ("```\na <private>b</private> c\n```\n\nopen", "```\na [redacted:private] c\n```\n\nopen"),
+        ("```\n<private>\n```\n\npin\n\n</private> open", "```\n[redacted:private]\n\n\n\n\n open"),
+    ],
+)
+def test_the_rule_below_front_matter_and_the_fence_below_code_stay(text: str, safe: str) -> None:
+    found = REDACT(text).text
+    assert [line.rstrip() for line in found.split("\n")] == [line.rstrip() for line in safe.split("\n")]
+
+
+@pytest.mark.parametrize("front", ["", "---\ntitle: x\n---\n", "---\ntitle: x <private>\n---\n"])
+def test_code_that_mentions_the_mark_takes_no_end_from_a_block_that_has_one(front: str) -> None:
+    begun = "" if "<private>" in front else "<private>"
+    safe = REDACT(f"{front}{begun}\n\n# pin one\n\n```\n<private>\n```\n\npin two\n\n</private>\n\nopen").text
+    assert "pin" not in safe
+    assert "open" in safe
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("Guests", "Guests"),
+        ("H <private>", "H &lt;private>"),
+        ("x </ Private> <pri\u200bvate>", "x &lt;/ Private> &lt;pri\u200bvate>"),
+        ("the `<private>` mark", "the `<private>` mark"),
+        ("<<private>", "<&lt;private>"),
+    ],
+)
+def test_a_mark_that_is_written_as_text_hides_nothing(text: str, made: str) -> None:
+    assert unmarked(text) == made
+    assert unmarked(made) == made
+    assert not blocks(f"## {made}\n\nopen </private>")
+
+
+def test_many_marks_without_an_end_take_no_more_time_than_the_length_warrants(linear: Linear) -> None:
+    for piece in ("```\n<private>\n```\n", "```\n<private>\n", "<private>\n", "# a\n<private>\n", "---\n<private>\n"):
+        linear(blocks, piece * (200_000 // len(piece)))
 
 
 @pytest.mark.parametrize(

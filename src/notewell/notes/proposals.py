@@ -146,7 +146,7 @@ class Proposals:
         for path in dict.fromkeys(piece.path for piece in pieces):
             own = [piece for piece in pieces if piece.path == path]
             if self._index.files.document(path) is None:
-                warnings.append(f"{path} belongs to another program and keeps the text; no search finds it there")
+                warnings.append(f"{path} belongs to another program and keeps the text; searches cannot find it there")
                 continue
             location, data = self._note(path)
             whole = any(piece.whole for piece in own)

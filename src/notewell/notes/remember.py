@@ -16,7 +16,7 @@ from notewell.text.fence import shown
 from notewell.text.forgotten import normal_words, place_of_note, text_hash, units
 from notewell.text.note_edit import Insertion, insertion, keep_ends, nested, tidy, with_tags
 from notewell.text.note_files import is_entry_file, stem_of
-from notewell.text.private import CLOSING, balanced, blocks
+from notewell.text.private import CLOSING, balanced, blocks, unmarked
 from notewell.text.words import clean, query_terms
 from notewell.types import Document, Filters, Notice
 
@@ -27,8 +27,13 @@ _LOOKED_AT = 50
 _TERMS = 12
 _BALANCED = Notice(
     "private_closed",
-    f"the marks <private> and {CLOSING} in it were not in pairs: in the file they are, so that it hides nothing else",
+    f"your text had an unpaired <private> or {CLOSING}; notewell paired it in the file, so no other text is hidden",
     "to only mention such a mark, put it in back quotes",
+)
+_HEADED = Notice(
+    "private_heading",
+    f"<private> and {CLOSING} in a new heading hide nothing: notewell writes them as text",
+    "to hide a part of a note, put the marks into the text",
 )
 _TAGS = re.compile(r"(?:\s+#[\w/-]+)+\s*\Z")
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
@@ -110,6 +115,8 @@ def plan(context: RememberContext, new: NewMemory) -> Plan:
     notices = (*_lift(context, new, context.walk.safe(entry), path), *_warned(context, entry))
     if bare != given:
         notices = (*notices, _BALANCED)
+    if unmarked(new.heading) != new.heading:
+        notices = (*notices, _HEADED)
     there = None if new.force else _duplicate(context, bare)
     return Plan(path, location, _start(new, path), _composer(new, entry, path), bare, notices, there)
 
@@ -167,7 +174,7 @@ def _start(new: NewMemory, path: str) -> str:
         # A path may have a comma, which would part the items of a list on one line.
         item = f" [{new.supersedes}]" if "," not in new.supersedes else f"\n  - {new.supersedes}"
         return f"---\ndate: {day}\nsupersedes:{item}\n---\n"
-    title = stem_of(path)
+    title = unmarked(stem_of(path))
     return "# Memory\n" if title.casefold() == "memory" else f"# {title}\n"
 
 
@@ -179,7 +186,16 @@ def _composer(new: NewMemory, entry: str, path: str) -> Callable[[str], Insertio
         own = f"{new.now:%H:%M}" if today else f"added {new.now:%Y-%m-%d %H:%M}"
     heading = " ".join(tidy(new.heading).lstrip("# \t").split())
     bullets = is_entry_file(path)
-    return lambda text: insertion(text, entry, heading=heading, own_heading=own, bullets=bullets)
+    return lambda text: insertion(text, entry, heading=_headed(text, heading), own_heading=own, bullets=bullets)
+
+
+def _headed(text: str, heading: str) -> str:
+    """The heading to write below: a section of the user's that is called so, else one that hides and shows nothing."""
+    plain = unmarked(heading)
+    if plain == heading:
+        return heading
+    made = insertion(text, "x", heading=heading)
+    return plain if made.text.lstrip().startswith("## ") else heading
 
 
 def _lift(context: RememberContext, new: NewMemory, entry: str, path: str) -> tuple[Notice, ...]:
@@ -212,10 +228,12 @@ def _beyond(context: RememberContext, path: str, at: Written) -> tuple[Notice, .
         return ()
     if len("".join(keep_ends(at.text)[: at.end_line]).encode("utf-8", "replace")) <= most:
         return ()
-    message = f"{path} is over {most:,} bytes and this is beyond them: it is written, but no search finds it"
+    message = f"{path} is over {most:,} bytes and this is beyond them: it is written, but searches cannot find it"
     return (
         Notice(
-            "partly_read", message, "name another file, split this one, or raise max_file_bytes in your own settings"
+            "partly_read",
+            message,
+            "name another file, split this one, or raise max_file_bytes where notewell config says it was set",
         ),
     )
 
@@ -233,8 +251,8 @@ def concealed(path: str, text: str, line: int) -> tuple[Notice, ...]:
     begun = len(keep_ends(text[: above.start] + "<"))
     endless, hint = "", "name another file or heading"
     if not above.closed:
-        endless, hint = " and has no end", f"write {CLOSING} there, where the private part ends"
-    message = f"it is in {path}, but no search finds it: a private part begins on line {begun}{endless}"
+        endless, hint = " and is never closed", f"write {CLOSING} there, where the private part ends"
+    message = f"the memory is in {path}, but searches cannot find it: a private part begins on line {begun}{endless}"
     return (Notice("hidden", message, hint),)
 
 
