@@ -17,13 +17,18 @@ OWN, STRANGE = "| ", "> "  # what every quoted line begins with, and every line 
 _UNSEEN = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff"
+    "\u115f\u1160\u3164\uffa0"  # letters without a form
 )
 _HIDDEN = lazy_compile(f"[{_UNSEEN}]")
-_ODD = lazy_compile(f"[{_UNSEEN}\t\n\r\x85\u2028\u2029]")
+_NO_DOTS = "\u2800"  # beside signs of Braille it is their blank, elsewhere nothing that is seen
+_NO_DOTS_ALONE = lazy_compile(r"(?<![\u2800-\u28ff])\u2800++(?![\u2801-\u28ff])")
+_ODD = lazy_compile(f"[{_UNSEEN}{_NO_DOTS}\t\n\r\x85\u2028\u2029]")
 _BREAKS = re.compile("\r\n?|[\x85\u2028\u2029]")
 _PLAIN = lazy_compile(r"[\w./#@+~,-]+")
 _JOINERS = r"[\u200c\u200d\ufe00-\ufe0f]"
 _GAP = rf"(?:\s|{_JOINERS}){{0,8}}"
+_BLANKS = rf"(?:[^\S\n]|{_JOINERS})*+"
+_COLONS = "∶꞉ː˸׃։᛬⁚ꓽ"  # beside those that Unicode itself takes for one
 _OPENS = "<\uff1c\ufe64\u2039\u3008\u27e8\u2329"
 _PIPES = "|\uff5c"
 # Names that are only ever used as a mark: those of turns and tokens, and those of calls of tools and their answers.
@@ -41,7 +46,7 @@ _MISTRAL = "INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONT
 # DeepSeek, Harmony, Cohere and Gemma with pipes; tags; Llama 2 and Mistral in brackets; MiniMax; Claude's old turns.
 _LOOKS_ALIKE = lazy_compile(
     rf"(?i)[{_OPENS}](?={_GAP}[/\u2044\u2215\uff0f]?{_GAP}{_GAP.join('memory')})"
-    rf"|[{_OPENS}](?={_JOINERS}*[{_PIPES}](?:[^\s<>=|]|[\w \u2581-]{{1,60}}[{_PIPES}][>\uff1e]))"
+    rf"|[{_OPENS}](?={_JOINERS}*[{_PIPES}](?:[^\s>=|]|[\w \u2581-]{{1,60}}[{_PIPES}][>\uff1e]))"
     rf"|[{_OPENS}](?=/?[\w\u2581-]{{1,60}}[{_PIPES}][>\uff1e])"
     rf"|[{_OPENS}](?={_GAP}/?{_GAP}(?:[\w.-]{{1,30}}:)?(?:{_MARKS}|{_OF_HOSTS})(?![\w-]))"
     rf"|[{_OPENS}](?={_GAP}/{_GAP}(?:{_HOST_WORDS})\s{{0,4}}>)|(?<!\w)[{_OPENS}](?={_GAP}(?:{_HOST_WORDS})(?:>|\s+[\w:.-]+\s*=\s*[\"']))"
@@ -50,14 +55,15 @@ _LOOKS_ALIKE = lazy_compile(
 )
 _IN_BRACKETS = lazy_compile(rf"(?i)\[(?=/?(?:{_MISTRAL})\]|e~\[)|\](?=~!?b[\[\]])")
 # Without any of these there is nothing to look for, which saves a text of another script the comparison of letters.
-_SUSPECT = lazy_compile(rf"[{_OPENS}˂ᐸ❮\[\]［］]|(?m:^)[ \t]{{0,8}}\S{{4,40}}[ \t]{{0,4}}[:：]")
-_TURN = lazy_compile(r"(?im)^[ \t]{0,8}(human|assistant|system|user)(?=[ \t]{0,4}:)")
+_SUSPECT = lazy_compile(rf"[{_OPENS}˂ᐸ❮\[\]［］]|(?m:^){_BLANKS}\S{{4,40}}{_BLANKS}[:：﹕︓{_COLONS}]")
+_TURN = lazy_compile(r"(?im)^[^\S\n]*+(human|assistant|system|user)(?=[^\S\n]*+:)")
 _ESCAPED = {"<<": "&lt;&lt;", "[": "&#91;", "]": "&#93;"}
 
 
 def visible(text: str) -> str:
     """Text with one kind of line break and no hidden characters."""
-    return _HIDDEN.sub("", _BREAKS.sub("\n", text))
+    text = _HIDDEN.sub("", _BREAKS.sub("\n", text))
+    return _NO_DOTS_ALONE.sub("", text) if _NO_DOTS in text else text
 
 
 def neutral(text: str) -> str:
@@ -95,7 +101,8 @@ def _marks_in(plain: str) -> Iterator[re.Match[str]]:
 _LATIN = "аеорсхуѕіјԁԛԝһӏкмтвнгАВЕКМНОРСТХУЅІЈαοντρυικχεγηωΑΒΕΖΗΙΚΜΝΟΡΤΥΧıɡʏոսօᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡᴢ"
 _AS = "aeopcxysijdqwhlkmtbhrABEKMHOPCTXYSIJaovtpuikxeynwABEZHIKMNOPTYXigynuoabcdefghijklmnoprstuvwz"
 _SIGNS_LIKE = {**dict.fromkeys("‐‑‒–—―−⁃˗", "-"), **dict.fromkeys("⁄∕⧸", "/"), **dict.fromkeys("ǀ∣❘", "|"),
-               **dict.fromkeys("‹〈⟨〈˂ᐸ❮", "<"), **dict.fromkeys("›〉⟩〉˃ᐳ❯", ">")}  # fmt: skip
+               **dict.fromkeys("‹〈⟨〈˂ᐸ❮", "<"), **dict.fromkeys("›〉⟩〉˃ᐳ❯", ">"),
+               **dict.fromkeys(_COLONS, ":")}  # fmt: skip
 _SAME = dict(zip(_LATIN, _AS, strict=True)) | _SIGNS_LIKE
 
 

@@ -18,7 +18,7 @@ _SPACELESS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff
 _LETTERS = rf"[^\W_{_SPACELESS}\u0300-\u036f]+|[\u0300-\u034e\u0350-\u036f]"
 # What nobody sees inside a word is not there, as in `words.py`.
 _WORD = lazy_compile(rf"[{_SPACELESS}]|(?:{_LETTERS})(?:(?:{UNSEEN_IN_WORDS})*(?:{_LETTERS}))*")
-_FENCE = re.compile(r"\s{0,3}(?:`{3,}(?!.*`)|~{3,})")
+_FENCE = re.compile(r"\s{0,3}(?:`{3,}+(?!.*`)|~{3,}+)")
 _STARTS = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)])(?:\s|\Z)|\||#{1,6}(?:\s|\Z))")
 _ENDS = re.compile(r"\r\n|\r|\n")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:\s|\Z)")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from notewell.types import Block, BlockKind
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?\Z")
-_FENCE = re.compile(r" {0,3}(`{3,}(?!.*`)|~{3,})")
+_FENCE = re.compile(r" {0,3}(`{3,}+(?!.*`)|~{3,}+)")
 _ITEM = re.compile(r"( {0,3})(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|\Z)")
 _TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*\Z")

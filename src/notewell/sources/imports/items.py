@@ -16,7 +16,7 @@ EARLIEST = dt.datetime(1, 1, 1)  # noqa: DTZ001 - times are local
 _LONGEST_TITLE = 200
 _LONGEST_HEADING = 80
 _ATTACHED = ("[image", "[file:")
-_FENCE = re.compile(r" {0,3}(?:`{3,}(?!.*`)|~{3,})")
+_FENCE = re.compile(r" {0,3}(?:`{3,}+(?!.*`)|~{3,}+)")
 _BREAK = re.compile(r"\n[ \t]*\n")
 _SUPERSEDES = re.compile(r"<!--(?=\s{0,99}supersedes)", re.IGNORECASE)  # what our own notes say so with
 
