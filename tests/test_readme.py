@@ -29,7 +29,7 @@ import notewell
 from notewell import __version__
 from notewell.search.profiles import PROFILES
 from notewell.settings import FIELDS, Settings
-from notewell.settings_checks import BOUNDED, LOWERED, PARTLY
+from notewell.settings_checks import BOUNDED, LEAST, LOWERED, PARTLY
 from notewell.surfaces.cli.commands import cli, run
 from notewell.surfaces.install.entries import AGENTS as KNOWN_AGENTS
 from notewell.surfaces.server.calls import CALLS
@@ -429,8 +429,9 @@ def test_the_table_of_settings_is_complete() -> None:
     wanted = []
     for key, value, _, doc in Settings().items():
         shown = json.dumps(list(value) if isinstance(value, tuple) else value)
-        own = "yes" if FIELDS[key].metadata["private"] else "to raise" if key in LOWERED else ""
+        own = "yes" if FIELDS[key].metadata["private"] else "lower only" if key in LOWERED else ""
         own = f"above {BOUNDED[key]:,}" if key in BOUNDED else "in part" if key in PARTLY else own
+        own = f"below {LEAST[key]:,}, {own}" if key in LEAST else own
         wanted.append(f"| `{key}` | `{shown}` | {doc} | {own} |")
     assert [row for row in PAGES["docs/settings.md"].splitlines() if row.startswith("| `")] == wanted
     named = set(re.findall(r"`((?:index|chunk|embed|search|multimodal|sessions|redact|watch|hook)\.\w+)", EVERYTHING))

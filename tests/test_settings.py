@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ from notewell.settings import (
     owner_of_address,
     user_file,
 )
-from notewell.settings_checks import BOUNDED, FREELY, LOWERED, PARTLY, refuse_unsafe, without_password
+from notewell.settings_checks import BOUNDED, FREELY, LEAST, LOWERED, PARTLY, refuse_unsafe, without_password
+from notewell.text.chunk import ChunkSize, Passage, chunk
+from notewell.text.markdown import parse
 
 
 @pytest.fixture
@@ -318,7 +321,7 @@ def test_a_workspace_file_may_lower_an_amount_and_never_raise_it(root: Path, env
     with pytest.raises(SettingsError, match=rf"may only lower {key} from .*come from somebody else") as caught:
         load(root, env=env)
     assert env_name(key) in caught.value.hint
-    mine = user(env, f"{key} = {default * 20}")
+    mine = user(env, f"{key} = {default * 20}\nchunk.tokens = 10_000")  # of which half may be repeated
     assert load(root, env=env).get(key) == default * 10, "you allow more"
     own(root, f"{key} = {default}")
     user(env, f"{key} = {type(default)(default / 4)}")
@@ -335,6 +338,54 @@ def test_a_workspace_file_may_raise_some_amounts_up_to_a_bound(root: Path, env: 
         load(root, env=env)
     user(env, f"{key} = {most * 3}")
     assert load(root, env=env).get(key) == most + 1, "you allow more"
+
+
+@pytest.mark.parametrize("key", sorted(LEAST))
+def test_a_workspace_file_may_lower_some_amounts_down_to_a_bound(root: Path, env: dict[str, str], key: str) -> None:
+    least = LEAST[key]
+    own(root, f"{key} = {least}")
+    assert load(root, env=env).get(key) == least
+    own(root, f"{key} = {least - 1}")
+    with pytest.raises(SettingsError, match=rf"may set {key} down to {least:,}, not to {least - 1:,}"):
+        load(root, env=env)
+    user(env, f"{key} = {least // 2}\nchunk.overlap = 0")
+    assert load(root, env=env).get(key) == least - 1, "you allow less"
+
+
+SAMPLE = Path(__file__).parents[1] / "src/notewell/surfaces/sample"
+NOTES = [note.read_text(encoding="utf-8") for note in sorted(SAMPLE.rglob("*.md"))]
+RUNNING = "\n".join(re.sub(r"(?m)^#+ ", "", note) for note in NOTES)  # a note without headings, so that most is cut
+
+
+@pytest.mark.parametrize("text", [*NOTES, RUNNING])
+def test_no_workspace_file_makes_the_text_to_embed_grow_by_more_than_a_third(
+    root: Path, env: dict[str, str], text: str
+) -> None:
+    def cut() -> list[Passage]:
+        size = load(root, env=env).chunk
+        return chunk(parse(text), ChunkSize(size.tokens, size.overlap))
+
+    def length(passages: list[Passage]) -> int:
+        return sum(len(passage.embed_text) for passage in passages)
+
+    usual = cut()
+    for tokens in (LEAST["chunk.tokens"], 300, 400, 600, BOUNDED["chunk.tokens"]):
+        for overlap in (0, 20, 40, Settings().chunk.overlap):
+            own(root, f"[chunk]\ntokens = {tokens}\noverlap = {overlap}")
+            assert length(cut()) <= length(usual) * 4 / 3
+            assert len(cut()) <= len(usual) * 2
+
+
+def test_variables_win_over_a_workspace_file_which_is_compared_with_the_users_own(
+    root: Path, env: dict[str, str]
+) -> None:
+    env["NOTEWELL_MAX_FILE_BYTES"] = "70_000_000"
+    own(root, "max_file_bytes = 10_000")
+    assert origin(load(root, env=env), "max_file_bytes") == (70_000_000, "NOTEWELL_MAX_FILE_BYTES")
+    own(root, "max_file_bytes = 60_000_000")
+    with pytest.raises(SettingsError, match="may only lower max_file_bytes from 50,000,000") as caught:
+        load(root, env=env)
+    assert "take it out of that file" in caught.value.hint
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "1e999"])

@@ -112,8 +112,8 @@ class SearchSettings:
 class WatchSettings:
     """How `notewell watch` notices changes."""
 
-    poll_s: float = setting(0.0, "look for changes every so many seconds; 0: let the system report them")
-    debounce_s: float = setting(0.3, "changes within this time are one sync")
+    poll_s: float = setting(0.0, "look for changes every so many seconds; 0: let the system report them", private=True)
+    debounce_s: float = setting(0.3, "changes within this time are one sync", private=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,17 +26,19 @@ _MOST = 1_000_000_000_000
 # What a workspace file may decide of what is not the user's alone; a setting that is in none of these is refused.
 # Only lowered: amounts of memory, time and disk, and of what a remote model is sent.
 LOWERED = frozenset((
-    "folder_limit", "max_file_bytes", "embed.budget_s", "embed.cache_mb",
+    "folder_limit", "max_file_bytes", "chunk.overlap", "embed.budget_s", "embed.cache_mb",
     "search.rerank_depth", "search.rerank_deadline_s", "search.scan_s",
 ))  # fmt: skip
-# Up to a bound: with more, a search over many passages would take minutes.
-BOUNDED = {"search.limit": 100, "search.pool": 1_000, "search.windows": 1_000}
+# Up to a bound: with more, a search over many passages would take minutes, and an answer would hold entire notes.
+BOUNDED = {"chunk.tokens": 1_000, "search.limit": 100, "search.pool": 1_000, "search.windows": 1_000}
+# Not below this: passages repeat headings and the end of the one before, so shorter ones are more text to embed.
+LEAST = {"chunk.tokens": 250}
 # In part: see `refuse_unsafe`, and for patterns `text/redact.py`.
 PARTLY = frozenset(("extra_paths", "extra_origin", "embed.model", "embed.chain", "redact.patterns"))
 # As it likes: this changes only what is said of the workspace's own notes.
 FREELY = frozenset((
-    "folder", "consolidate", "chunk.tokens", "chunk.overlap", "search.profile", "search.min_score", "search.fusion",
-    "search.stages", "search.rerank_weight", "search.session_share", "watch.poll_s", "watch.debounce_s",
+    "folder", "consolidate", "search.profile", "search.min_score", "search.fusion", "search.stages",
+    "search.rerank_weight", "search.session_share",
 ))  # fmt: skip
 _MOST_STAGES = 32
 _SOONEST_S = 0.1
@@ -111,14 +113,12 @@ def check(settings: Settings) -> None:
 def refuse_unsafe(key: str, value: Any, *, before: Any, default: Any, private: bool, file: str) -> None:
     """Refuses what a workspace file may not set, over a value `before`."""
     why = ": a workspace file can come from somebody else"
-    hint = f"put it into your own settings file or into NOTEWELL_{key.upper().replace('.', '_')}"
+    name = f"NOTEWELL_{key.upper().replace('.', '_')}"
+    hint = f"take it out of that file, and put it into your own settings file or into {name}"
     if private or key not in LOWERED | BOUNDED.keys() | PARTLY | FREELY:
         raise SettingsError(f"{file} may not set {key}{why}", hint=hint)
-    if key in LOWERED and value > max(before, default):
-        message = f"{file} may only lower {key} from {before:,}, not raise it to {value:,}{why}"
-        raise SettingsError(message, hint=hint)
-    if key in BOUNDED and value > (most := max(before, BOUNDED[key])):
-        raise SettingsError(f"{file} may set {key} up to {most:,}, not to {value:,}{why}", hint=hint)
+    if allowed := _exceeded(key, value, before, default):
+        raise SettingsError(f"{file} may {allowed}{why}", hint=hint)
     if key == "extra_origin" and value != "untrusted":
         trust = f"not to {value!r}: only you decide whom to trust"
         raise SettingsError(f"{file} may only set extra_origin to untrusted, {trust}", hint=hint)
@@ -129,6 +129,17 @@ def refuse_unsafe(key: str, value: Any, *, before: Any, default: Any, private: b
             raise SettingsError(f"{file} may not set {key} to {odd[0]!r}{why}", hint=hint)
     if key == "extra_paths" and (away := list(filter(_leads_out, value))):
         raise SettingsError(f"{file} may only name extra_paths inside the workspace, not {away[0]!r}", hint=hint)
+
+
+def _exceeded(key: str, value: Any, before: Any, default: Any) -> str:
+    """What a workspace file may do with an amount, if this value is not within it."""
+    if key in LOWERED and value > max(before, default):
+        return f"only lower {key} from {before:,}, not raise it to {value:,}"
+    if key in BOUNDED and value > (most := max(before, BOUNDED[key])):
+        return f"set {key} up to {most:,}, not to {value:,}"
+    if key in LEAST and value < (least := min(before, LEAST[key])):
+        return f"set {key} down to {least:,}, not to {value:,}"
+    return ""
 
 
 def _leads_out(path: str) -> bool:

@@ -46,7 +46,7 @@ def cure(skipped: Skipped) -> str:
     if is_about_unclosed(skipped.reason):
         return f"write {CLOSING} where the private part ends, and put a mark that is only mentioned in back quotes"
     if skipped.partly:
-        return "split what is so large, or raise max_file_bytes in your own settings"
+        return "split what is so large, or raise max_file_bytes where notewell config says it was set"
     return "fix the file, or list it in .notewellignore"
 
 
