@@ -39,6 +39,11 @@ FOLDERS = (
     "SSL_CERT_FILE",
 )
 """Variables of other programs with a path, which is another one in another folder if it is relative."""
+_SHOW = """
+import signal, sys, webbrowser
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C is for the server, and nothing is to be said about it here
+sys.exit(not webbrowser.open(sys.argv[1]))
+"""
 _ALSO = ("NOTEWELL_WORKSPACE", "SSL_CERT_DIR", "TMPDIR", "TEMP", "TMP")
 _MODEL = "NOTEWELL_EMBED_MODEL"
 
@@ -196,6 +201,12 @@ def show_page(address: str, with_key: str) -> bool:
             )
             return True
         # On Windows no other user can read a command line; Linux knows whose browser it is.
-        return webbrowser.open(with_key if sys.platform == "win32" else address)
+        page = with_key if sys.platform == "win32" else address
+        if not can_start():
+            return webbrowser.open(page)
+        words = command("-c", _SHOW, page)
+        # It keeps this terminal, which a browser in text needs.
+        subprocess.run(words, cwd=NEUTRAL, env=environment(os.environ), check=True)  # noqa: S603 - the command is ours
+        return True
     except (OSError, subprocess.CalledProcessError, webbrowser.Error):
         return False

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ from notewell.surfaces.server.calls import CALLS
 from tests.conftest import Write
 
 Capture = pytest.CaptureFixture[str]
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 SECRET = "korallenriff" + "-9-tiger"
 
 
@@ -46,6 +50,41 @@ def test_a_passage_that_is_printed_says_so_beside_it(capsys: Capture) -> None:
     shown = capsys.readouterr()
     assert "[redacted:password]" in shown.out
     assert "note: 1 secret hidden; notewell get --raw 'memory/our wifi.md:" in shown.err
+
+
+@pytest.mark.parametrize("typed", ["{root}", "../my notes"])
+def test_the_command_works_in_the_folder_where_it_was_printed(
+    root: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    notes, elsewhere = tmp_path / "my notes", tmp_path / "elsewhere"
+    shutil.copytree(root, notes)
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    folder = typed.format(root=notes)
+    for words in (["search", "guest wifi"], ["get", "memory/our wifi.md"]):
+        assert run([*words, "-w", folder]) == 0
+        shown = "".join(capsys.readouterr())
+        command = re.search(r"1 secret hidden; (notewell get --raw .+) shows it", shown)
+        assert command
+        assert command[1].endswith(f" -w '{folder}'")
+        assert run(shlex.split(command[1])[1:]) == 0
+        assert SECRET in capsys.readouterr().out
+
+
+def test_the_readme_shows_what_a_hidden_secret_looks_like(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = re.search(r"`(\[redacted:\w+\])`[^`]+`(! 1 secret hidden; (notewell [^`]+) shows it)`", README)
+    assert shown
+    (tmp_path / "notes/memory").mkdir(parents=True)
+    (tmp_path / "notes/memory/wifi.md").write_text(f"# Wifi\n\nThe password of the wifi is {SECRET}.\n")
+    monkeypatch.chdir(tmp_path / "notes")
+    assert run(["where did we put the wifi password"]) == 0
+    found = capsys.readouterr().out
+    assert shown[1] in found
+    assert shown[2] in found
+    assert run(shlex.split(shown[3])[1:]) == 0
+    assert SECRET in capsys.readouterr().out
 
 
 def test_nothing_is_said_where_nothing_is_hidden(capsys: Capture) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from notewell.launcher import NEUTRAL
 from tests.conftest import Write
 from tests.surfaces.engine.conftest import until
 from tests.surfaces.server.served import Served
@@ -138,7 +139,7 @@ def test_without_a_token_it_says_who_gets_in(root: Path) -> None:
     [
         (["--host", "0.0.0.0"], {}, "so a token is needed"),
         (["--host", "0.0.0.0", "--anyone-on-this-machine"], {}, "so a token is needed"),
-        (["--anyone-on-this-machine"], {"NOTEWELL_TOKEN": "x" * 16}, "a token was given"),
+        (["--anyone-on-this-machine"], {"NOTEWELL_TOKEN": "x" * 16}, "you gave a token and also --anyone"),
         ([], {"NOTEWELL_TOKEN": "short"}, "at least 16 ASCII characters"),
     ],
 )
@@ -152,11 +153,11 @@ def test_what_would_let_others_in_is_refused(root: Path, more: list[str], env: d
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems open it in other ways")
 def test_the_browser_is_opened_without_the_token_in_its_command_line(root: Path, tmp_path: Path) -> None:
     browser, opened = tmp_path / "browser", tmp_path / "opened"
-    browser.write_text(f'#!/bin/sh\necho "$@" > {opened}.new && mv {opened}.new {opened}\n')
+    browser.write_text(f'#!/bin/sh\n(pwd; echo "$@") > {opened}.new && mv {opened}.new {opened}\n')
     browser.chmod(0o700)
     with printing(root, "--open", BROWSER=f"{browser} %s") as line:
         until(opened.exists, "the browser is started")
-        assert opened.read_text().strip() == line.split()[-1].partition("#")[0]
+        assert opened.read_text().splitlines() == [NEUTRAL, line.split()[-1].partition("#")[0]]
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
 
-from notewell.surfaces.server.guard import Door, _Buckets
+from notewell.surfaces.server.guard import Door, Guard, _Buckets, _unclear
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1:8765", "127.1.2.3", "[::1]:8765", "[::1]"])
@@ -45,3 +47,27 @@ def test_a_bucket_empties_and_fills_again() -> None:
     now[0] = 0.5
     assert buckets.wait_s("a") == 0.0
     assert buckets.wait_s("a") > 0.0
+
+
+@pytest.mark.parametrize(
+    ("version", "more", "said"),
+    [
+        ("1.1", [(b"content-length", b"4")], "the request has Transfer-Encoding together with Content-Length"),
+        ("1.0", [], "the request has Transfer-Encoding together with HTTP/1.0"),
+        ("1.1", [], None),
+    ],
+)
+def test_what_makes_a_length_unclear_is_said(version: str, more: list[tuple[bytes, bytes]], said: str | None) -> None:
+    headers = [(b"host", b"localhost"), (b"transfer-encoding", b"chunked"), *more]
+    scope = {"type": "http", "http_version": version, "query_string": b"", "headers": headers}
+    refusal = _unclear(scope, Headers(scope=scope))
+    assert (refusal and refusal[2]) == said
+    assert not refusal or refusal[3] == "send Content-Length and no Transfer-Encoding"
+
+
+def test_who_has_no_token_is_told_where_it_is() -> None:
+    headers = [(b"host", b"127.0.0.1")]
+    scope = {"type": "http", "path": "/api/search", "headers": headers}
+    refusal = Guard(PlainTextResponse("a note"), Door())._stranger(scope, Headers(scope=scope))
+    assert refusal is not None
+    assert "with the part after #token= of the address that notewell serve printed" in refusal[3]

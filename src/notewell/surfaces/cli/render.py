@@ -91,7 +91,11 @@ def hidden(number: int, reference: str) -> str:
     """Says that secrets are hidden, and the command that shows them to the person at the terminal."""
     from shlex import quote  # noqa: PLC0415 - few hits hide any
 
-    command = one_line(f"notewell get --raw {quote(reference)}")
+    context = click.get_current_context(silent=True)
+    named = context.params.get("workspace") if context else None
+    # As it was typed, so that it means the same in the same folder, also where another process answers.
+    workspace = f" -w {quote(named)}" if named else ""
+    command = one_line(f"notewell get --raw {quote(reference)}{workspace}")
     return f"{counted(number, 'secret')} hidden; {command} shows {'it' if number == 1 else 'them'}"
 
 

@@ -115,7 +115,7 @@ def serve(
         raise UsageError(f"other machines can reach {host}, so a token is needed", hint=hint)
     if token and anyone:
         hint = f"leave out --anyone-on-this-machine, or {TOKEN} and --token-file"
-        raise UsageError("a token was given, and no token is to be asked for", hint=hint)
+        raise UsageError("you gave a token and also --anyone-on-this-machine; use only one of them", hint=hint)
     door = Door(
         token=token,
         # Who gives a token wants it asked for, and behind another name a program lets others in.

@@ -31,7 +31,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MAX_BODY = 1_000_000
 MAX_HEADERS = 1 << 16
 _WHO = (
-    "send the header Authorization: Bearer TOKEN, with what stands behind #token= in the address "
+    "send the header Authorization: Bearer TOKEN, with the part after #token= of the address "
     "that notewell serve printed, or with the token that it was given"
 )
 TOO_LARGE = f"the body is larger than {MAX_BODY:,} bytes"
@@ -182,8 +182,9 @@ def _unclear(scope: Scope, headers: Headers) -> tuple[int, str, str, str] | None
     """The refusal of what a proxy may see another end of than we do, or has too large headers."""
     chunked = "transfer-encoding" in headers
     if chunked and ("content-length" in headers or scope["http_version"] == "1.0"):
-        message = "the length of the body is not clear"
-        return 400, "bad_request", message, "send Content-Length alone"
+        beside = "Content-Length" if "content-length" in headers else "HTTP/1.0"
+        message = f"the request has Transfer-Encoding together with {beside}"
+        return 400, "bad_request", message, "send Content-Length and no Transfer-Encoding"
     line = len(scope.get("raw_path", b"")) + len(scope["query_string"])
     if line + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > MAX_HEADERS:
         return 400, "bad_request", f"the headers are larger than {MAX_HEADERS:,} bytes", "send less"
