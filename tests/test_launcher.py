@@ -69,7 +69,10 @@ ALLOWED = {
 
 def starters(text: str) -> Iterator[str]:
     """Whatever a source names that could start a process, or find a program to start."""
-    for node in ast.walk(ast.parse(text)):
+    nodes = list(ast.walk(ast.parse(text)))
+    imports = [one for node in nodes if isinstance(node, ast.Import) for one in node.names]
+    called = {one.asname: one.name for one in imports if one.asname}
+    for node in nodes:
         named: list[str] = []
         if isinstance(node, ast.Import):
             named = [one.name for one in node.names]
@@ -83,8 +86,14 @@ def starters(text: str) -> Iterator[str]:
         elif isinstance(node, ast.Attribute):
             named = [
                 node.attr,
-                *([f"{node.value.id}.{node.attr}"] if isinstance(node.value, ast.Name) else []),
+                *(
+                    [f"{called.get(node.value.id, node.value.id)}.{node.attr}"]
+                    if isinstance(node.value, ast.Name)
+                    else []
+                ),
             ]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("__import__", "import_module")):
+            named = [str(one.value) for one in node.args if isinstance(one, ast.Constant)]
         elif isinstance(node, ast.Name):
             named = [node.id]
         yield from (one for one in named if one in STARTS or one.partition(".")[0] in STARTS)
@@ -112,6 +121,9 @@ def test_nothing_in_the_source_starts_a_process_but_the_launcher() -> None:
         "from sys import executable",
         "asyncio.create_subprocess_exec(x)",
         "shutil.which('notewell')",
+        "import os as o\no.system(x)",
+        "__import__('subprocess').run(x)",
+        "importlib.import_module('subprocess')",
     ],
 )
 def test_that_test_sees_every_form(text: str) -> None:
