@@ -60,7 +60,8 @@ def remember(
             message = "you have written in this clone now, so the notes that came with it count as yours"
             doubts = (Notice("clone_trusted", message, "to take that back: notewell sources distrust"),)
         done = replace(done, notices=(*done.notices, *doubts))
-    text = f"{'remembered in' if done.written else 'already there:'} {render.one_line(done.citation)}  {done.id}".rstrip()
+    what = "remembered in" if done.written else "already there:"
+    text = f"{what} {render.one_line(done.citation)}  {done.id}".rstrip()
     text += "" if done.written else " (--force writes it anyway)"
     answer(as_json, lambda: note_view.remembered(done), lambda: click.echo(text), done.notices)
 
