@@ -13,11 +13,13 @@ _STYLES = {
         *("Mp7" + "!qLz92x", "tr0ub" + "4dor&3", "zX9-pass" + "-4471", "Ab7kd" + "92JQm"),
         *("xK4#ver" + "anda", "9fGh-" + "22kL", "Lima#" + "2207x", "hV8kq" + "2Wz"),
         *("B3rg!" + "see", "Qw8!" + "zhang2026", "p4ss" + "Kiosk", "v7$Nor" + "dlicht"),
+        *("aB3_kQ9" + "zLmN2", "Wrona_" + "2033k", "Tr3no_" + "Blu88", "Kx7_lan" + "tern_R2", "q4_Zw8" + "_Lm0x"),
     ),
     "words": (
         *("korallenriff" + "-9-tiger", "papillon" + "-bleu-7", "sunflower" + "42"),
         *("Winter" + "2019!", "blauer-fisch" + "-88", "gato-verde" + "-31"),
-        *("rosso.mare" + ".5", "kirsche" + "77"),
+        *("rosso.mare" + ".5", "kirsche" + "77", "gato_azul" + "_58", "Winter_" + "2019!", "nuvola_" + "blu47"),
+        *("kx9-Lorry" + "-55", "Vos_88" + "bos", "zilver_" + "Meeuw931"),
     ),
     "digits": ("8361" + "52", "44" + "71", "9021" + "0738", "58" + "23", "731" + "90", "2580" + "1"),
     "phrase": (
@@ -28,6 +30,13 @@ _STYLES = {
         "wJalrXUtnFEMI7K7MDENG" + "bPxRfiCYz9Kq2LtA4v",
         "9f86d081884c7d65" + "9a2feaa0c55ad015",
         "q8ZrT2v" + "LmX4pC7nE",
+        "mt0Kq92L" + "zXv8RtPe",
+        "q8ZrT2v_LmX4p" + "C7nE_w20K",
+    ),
+    "hex": (
+        "3fa9c1d27b604e8f" + "91ac5d0e7f32b846",
+        "5e1c07d2-84bb-4f60" + "-a3d9-17c62e90fb4a",
+        "b70e4dd1935fa2c8860b" + "7714ce9a03d2f5816b4e",
     ),
     "plain": ("open" + "sesame", "mira" + "belle"),
 }
@@ -304,6 +313,217 @@ LOOK_ALIKES = [
     "비밀번호가 틀리면 401 오류",
 ]
 
+# What the rules of version 3 missed in 60 forms that a reviewer wrote, then one that was held out until then, then 72
+# forms of which those rules found 35. The rules of version 4 were fitted to all of these.
+FURTHER_FORMS = [
+    # English
+    "We changed the staging db password last night to {words}.",
+    # German
+    "Der API-Schlüssel für den Wetterdienst ist übrigens {key}",
+    # French
+    "La clé d'API de la météo vaut {key}",
+    "La phrase secrète du disque est désormais {words}",
+    # Portuguese
+    "A chave da API do tempo é {key}",
+    # Italian
+    "La parola d'ordine del server è diventata {words}",
+    "Ho cambiato la password del NAS in {mixed}",
+    # Dutch
+    "Wachtwoord voor de testserver wordt vanaf morgen {mixed}",
+    "De API-sleutel van de weerdienst is {key}",
+    "De wachtwoordzin van de schijf luidt {words}",
+    # Polish
+    "Nowe hasło do bazy testowej brzmi {words}",
+    "Klucz API do pogody to {key}",
+    "Zmieniłem hasło do routera na {mixed}",
+    # Russian
+    "ПИН-код от карты мамы {digits}.",
+    "Поменял пароль роутера на {mixed}",
+    # Chinese
+    "把路由器密码换成 {mixed} 了",
+    # Japanese
+    "天気APIのキーは {key} です",
+    # Korean
+    "테스트 DB 암호를 {words} 로 바꿨다.",
+    "날씨 API 키는 {key} 입니다",
+    "공유기 패스워드: {mixed}",
+    # Held out until then
+    "> wifi for guests: network Finch, password {words}",
+    # English
+    "Grandma's tablet: the unlock PIN is {digits}, she forgets it every week.",
+    "For the record, the Grafana password got reset to {mixed} on Tuesday.",
+    "API key for the map tiles (paid plan): {hex}",
+    "If the printer asks, its password is still {words}",
+    "The bike lock app wants a passcode - {digits}.",
+    "postgres on staging: user shop, and the password there is now {mixed}",
+    # German
+    "Hab das WLAN-Passwort heute auf {mixed} umgestellt.",
+    "Der API-Key vom Kartendienst: {hex}",
+    "Geheimzahl der EC-Karte: {digits}",
+    "Passwort fürs Kita-Portal ist {words} (Benutzer: ravi).",
+    "PIN vom Handy der Oma ist übrigens {digits}.",
+    "Für den Testserver gilt ab sofort das Passwort {mixed}.",
+    # French
+    "Le mot de passe de la tablette de Noé est toujours {words}.",
+    "Nouveau mdp de la base de test : {mixed}",
+    "La clé API du service de cartes est {hex}.",
+    "On a remplacé le mot de passe du NAS par {mixed} hier soir.",
+    "Code PIN de l'alarme : {digits}",
+    "Pour l'imprimante du bureau, le mot de passe c'est {mixed}",
+    # Spanish
+    "He puesto {words} como contraseña del wifi.",
+    "La clave de la API de mapas es {key}",
+    "La contraseña del portal del cole sigue siendo {mixed}",
+    "PIN del móvil de papá: {digits}",
+    "La contraseña nueva de la base de pruebas será {mixed} desde mañana.",
+    "Para entrar al NAS: usuario ravi, contraseña {mixed}",
+    # Portuguese
+    "A senha do wi-fi da avó continua {words}",
+    "Troquei a senha do NAS por {mixed} ontem.",
+    "A chave de API dos mapas é {hex}",
+    "O PIN do alarme é {digits}",
+    "A palavra-passe do portal da escola passou a ser {mixed}",
+    "Para o banco de testes a senha é {mixed}, não mude.",
+    # Italian
+    "La password del registro elettronico è ancora {words}",
+    "La chiave dell'API delle mappe è {key}",
+    "PIN del telefono di nonna: {digits}",
+    "Da oggi la password del database di prova è {mixed}.",
+    "Password della stampante impostata su {mixed}",
+    "ho messo {mixed} come password del wifi",
+    # Dutch
+    "Het wachtwoord van het schoolportaal is nog steeds {words}.",
+    "De API-key voor de kaarten is {hex}",
+    "Pincode van oma's telefoon: {digits}",
+    "Ik heb het wachtwoord van de NAS veranderd in {mixed}.",
+    "Voor de printer is het wachtwoord {mixed}",
+    "De sleutel van de kaarten-API is {key}",
+    # Polish
+    "Hasło do dziennika szkolnego to nadal {words}.",
+    "Klucz do API map: {hex}",
+    "PIN do telefonu babci: {digits}",
+    "Ustawiłam hasło do NAS-a na {mixed}",
+    "hasłem do bazy testowej jest {mixed}",
+    "Wifi w domku: sieć Bobr, hasło {words}",
+    # Russian
+    "Пароль от школьного портала всё ещё {words}.",
+    "Ключ от API карт — {hex}",
+    "Пин-код от телефона бабушки {digits}",
+    "Сменила пароль на NAS, теперь он {mixed}.",
+    "На тестовой базе пароль {mixed}",
+    "Пароль для принтера такой: {mixed}",
+    # Chinese
+    "学校网站的密码还是 {words}。",
+    "地图接口的密钥是 {hex}",
+    "奶奶手机的PIN码：{digits}",
+    "NAS密码今天改为{mixed}了。",
+    "测试库用户 shop，密码 {mixed}",
+    "打印机的密码设成 {mixed}，记一下",
+    # Japanese
+    "学校ポータルのパスワードはまだ {words} のままです。",
+    "地図APIのキー：{hex}",
+    "祖母のスマホの暗証番号は {digits} だよ",
+    "NASのパスワードを今日 {mixed} にした。",
+    "テストDBはユーザー shop、パスワードは {mixed}。",
+    "プリンターのパスワード → {mixed}",
+    # Korean
+    "학교 포털 비밀번호는 아직 {words} 이다.",
+    "지도 API 키: {hex}",
+    "할머니 휴대폰 비밀번호는 {digits}.",
+    "오늘 NAS 비밀번호를 {mixed}(으)로 바꿈",
+    "테스트 DB는 사용자 shop, 비밀번호 {mixed}",
+    "프린터 패스워드는 {mixed} 입니다.",
+]
+
+# The first of these was touched in that review; none of the others was.
+FURTHER_LOOK_ALIKES = [
+    "La palabra clave es yield2.",
+    # English
+    "Password policy: at least 14 characters, one of them from !#$%, rotated every 180d.",
+    "The key binding for the palette is Ctrl-Shift-P2.",
+    "My keyword for the search is retry_backoff2.",
+    "The token budget is 4096, the context 128k.",
+    "PIN 13 is wired to the buzzer, PIN A4 to SDA.",
+    "The password change landed in 4f2c9d1e and is live since 2.14.3.",
+    "The API key is read from API_KEY_FILE.",
+    "The secret key is loaded from config_prod2.secret_key_v1.",
+    "The password check is validate_password_v2, called at login.",
+    "The password is validated by check_pw_2fa.",
+    "The key is user_session_2024_id.",
+    "The cache key is sess_8f3e2a71c09b4d55.",
+    "The default password for the container comes from POSTGRES_PASSWORD_V2.",
+    "The PIN of the RJ45 connector is 1 for orange-white.",
+    "Set the token to the value in GITHUB_TOKEN_2.",
+    # German
+    "Der Schlüssel liegt bei Familie Okonkwo, Nr. 12b.",
+    "Das Schlüsselwort ist yield_from2.",
+    "Der Primärschlüssel ist kunde_id2.",
+    "Die Tastenkombination mit der PIN-Taste ist Alt-F4.",
+    "Das Passwort steht in 1Password unter NAS_2.",
+    "Der PIN am Stecker J12 ist 3V3_AUX.",
+    "Der API-Schlüssel kommt aus der Variable WETTER_API_KEY2.",
+    # French
+    "La clé primaire est commande_id2.",
+    "Le mot clé est async_for3.",
+    "Le mot de passe est lu dans MDP_BASE_2.",
+    "La clé de 13mm est dans le tiroir B12.",
+    "Le code PIN expire le 31/12/2026 à 18h30.",
+    # Spanish
+    "La palabra clave es match_case2.",
+    "La contraseña se lee de DB_CLAVE_2.",
+    "La llave del coche es la del llavero n.º 42.",
+    "La clave del diccionario es pais_iso2.",
+    "El pin 7 del conector es GND_2.",
+    # Portuguese
+    "A chave do carro está na gaveta 3b.",
+    "A palavra-chave é defer_2.",
+    "A chave do cache é sessao_v2.",
+    "A senha vem da variável SENHA_BD_2.",
+    "A senha foi trocada em 12/10/2026 às 14h05.",
+    # Italian
+    "La parola chiave è yield_2.",
+    "La chiave di casa è sotto il vaso 3b.",
+    "La password viene letta da DB_PASSWORD_2.",
+    "Il pin 5 del connettore è VCC_3V3.",
+    "La chiave del dizionario è codice_iso2.",
+    # Dutch
+    "Het sleutelwoord is async_def2.",
+    "De sleutel ligt bij nummer 14b.",
+    "Het wachtwoord komt uit DB_WACHTWOORD_2.",
+    "De primaire sleutel is klant_id2.",
+    "Wachtwoord gewijzigd op 12-10-2026 om 14:05.",
+    # Polish
+    "Klucz do mieszkania jest u sąsiadki spod 14b.",
+    "Słowo kluczowe to yield_from2.",
+    "Klucz obcy to zamowienie_id2.",
+    "Hasło jest czytane z DB_HASLO_2.",
+    "PIN 4 na złączu to masa, PIN 5 to 3V3.",
+    # Russian
+    "Ключ от машины лежит в ящике 3b.",
+    "Ключевое слово — yield_2.",
+    "Пароль читается из DB_PAROL_2.",
+    "Внешний ключ — zakaz_id2.",
+    "Пароль сменили в версии 2.14.3.",
+    # Chinese
+    "关键字是 yield_from2。",
+    "按下 Esc 键退出，F12 键是调试。",
+    "外键是 dingdan_id2。",
+    "密码从 DB_PASSWORD_2 读取。",
+    "密码功能在 v2.14.3 上线。",
+    # Japanese
+    "キーバインドは Ctrl-Shift-P です。",
+    "終了のキーは Shift-F10 です。",
+    "外部キーは chumon_id2 です。",
+    "パスワードは DB_PASSWORD_2 から読み込む。",
+    "パスワードは v2.14.3 で変更できるようになった。",
+    # Korean
+    "제 키는 172cm입니다.",
+    "단축 키는 Ctrl-Shift-P 입니다.",
+    "외래 키는 jumun_id2 입니다.",
+    "비밀번호는 DB_PASSWORD_2 에서 읽는다.",
+    "키워드는 yield_2 이다.",
+]
+
 
 # Written after the rules, and without a look at them: these were held out.
 LATER_FORMS = [
@@ -314,7 +534,6 @@ LATER_FORMS = [
     "Jenkins creds: deploy / {mixed}",
     "Mom's iPad passcode is {digits}",
     'Old laptop: the password was "{mixed}" but try the hint first.',
-    "> wifi for guests: network Finch, password {words}",
     "The recovery passphrase for the vault is: {phrase}",
     "SSH key passphrase is {mixed}",
     "My PIN for the gym locker is {digits}, easy to remember.",
@@ -359,6 +578,58 @@ LATER_FORMS = [
     # Korean
     "새 비밀번호는 {mixed}입니다",
     "와이파이 비번 {words}",
+    #
+    # Written after the rules of version 4, which found 32 of these 36 with the values of that day, and 31 with the
+    # values that they get here; nothing was changed for them.
+    #
+    # English
+    "Dad's phone: passcode {digits}, same as the tablet.",
+    "The Wi-Fi password at the lake house has been {words} since spring.",
+    "Ravi says the password to the build server is {mixed}; please rotate it.",
+    # German
+    "Das Kennwort für die Fritzbox habe ich auf {mixed} gesetzt.",
+    "Passwort vom Streamingdienst: {words}, Konto läuft auf Mira",
+    "Die PIN für das Zahlenschloss lautet {digits}",
+    # French
+    "Le mot de passe Netflix est {words}",
+    "La clé de l'API météo : {hex}",
+    "Le code PIN de ma SIM est le {digits}.",
+    # Spanish
+    "La contraseña de Netflix ahora es {words}.",
+    "Clave del wifi de la oficina: {mixed}",
+    "El pin del candado es {digits}, no lo olvides",
+    # Portuguese
+    "Nova senha do e-mail: {mixed}",
+    "A senha da Netflix é {words}, a mesma do tablet.",
+    "O código PIN da porta é {digits}.",
+    # Italian
+    "La password di Netflix è {words}.",
+    "La nuova chiave API del servizio mappe: {hex}",
+    "Il pin del lucchetto è {digits}",
+    # Dutch
+    "Het nieuwe wachtwoord van Netflix: {words}",
+    "De pin van het kluisje is {digits}",
+    "wachtwoord van de database op staging is {mixed}, niet delen",
+    # Polish
+    "Hasło do Netfliksa: {words}",
+    "Kod PIN do szafki to {digits}",
+    "Nowy klucz API do map to {hex}.",
+    # Russian
+    "Пароль от нетфликса: {words}",
+    "Новый ключ API для карт: {hex}",
+    "пароль к базе на стейджинге — {mixed}, никому не давать",
+    # Chinese
+    "Netflix 的密码是 {words}",
+    "门锁的密码是{digits}。",
+    "预发布数据库密码：{mixed}（别外传）",
+    # Japanese
+    "ネットフリックスのパスワードは{words}です",
+    "ロッカーの暗証番号：{digits}",
+    "ステージングDBのパスワードは {mixed} に変更済み",
+    # Korean
+    "넷플릭스 비밀번호는 {words} 입니다",
+    "사물함 비밀번호: {digits}",
+    "스테이징 DB 비밀번호가 {mixed} 로 바뀌었어요",
 ]
 
 LATER_LOOK_ALIKES = [

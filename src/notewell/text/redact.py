@@ -12,7 +12,7 @@ from typing import Any
 from notewell.errors import SettingsError
 from notewell.types import Notice
 
-VERSION = "redact-3"  # the version of the rules in `secret*.py`; an index built by another version is rebuilt
+VERSION = "redact-4"  # the version of the rules in `secret*.py`; an index built by another version is rebuilt
 
 _MOST_FOREIGN, _LONGEST_FOREIGN, _MOST_MEMORY_BYTES = 50, 1_000, 8 << 20
 

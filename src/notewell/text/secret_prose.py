@@ -25,39 +25,63 @@ _MARK = "[redacted:"
 _WORDS = (
     ("pass", r"pass(?:wor[dt]|code|wd|phrase)s?|(?<![a-z_])passe?", "password"),
     ("pw", r"(?<![a-z_])pwd?", "password"),
+    ("psw", r"(?<![a-z_])psw", "password"),
     ("mdp", r"(?<![a-z_])mdp", "password"),
     ("kennwort", "kennwort", "password"),
-    ("wachtwoord", "wachtwoord", "password"),
+    ("wachtwoord", "wachtwoord(?:zin)?", "password"),
+    ("ww", r"(?<![\w<.-])ww(?=[ :])", "password"),
     ("senha", "senha", "password"),
-    ("clave", r"(?<![a-z])clave", "password"),
-    ("chiave", r"(?<![a-z])chiave", "key"),
+    ("clave", r"(?<![a-z])(?<!palabra )clave", "password"),
+    ("parola d", r"parola d['’]ordine", "password"),
+    ("phrase secr", r"phrase secr[eè]te", "password"),
+    ("frase se", "frase se[cg]reta", "password"),
+    ("chiave", r"(?<![a-z])(?<!parola )chiave", "key"),
+    ("chave", r"(?<![a-z])(?<!palavra[ -])chave", "key"),
+    ("llave", r"(?<![a-z])llave", "key"),
+    ("sleutel", "sleutel", "key"),
+    ("klucz", r"(?<![a-z])klucz(?:a|em)?", "key"),
     ("key", r"(?<![a-z])key", "key"),
     ("secret", r"(?<![a-z])secret", "key"),
     ("token", r"(?<![a-z])token", "key"),
     ("pin", r"(?<![a-z_])pin(?:[- ]?(?:code|number|nummer|kod))?", "pin"),
+    ("geheimzahl", "geheimzahl", "pin"),
     ("contraseñ", "contraseña", "password"),
-    ("hasł", "hasł[oa]", "password"),
-    ("парол", "парол[ьяюе]м?", "password"),
+    ("contrasena", "contrasena", "password"),
+    ("hasł", "hasł(?:o|a|em)", "password"),
+    ("haslo", r"(?<![a-z])haslo", "password"),
+    ("парол", "парол(?:[ьяюе]м?|ьн(?:ая|ой|ую) фраз[аыу])", "password"),
     ("密码", "密码", "password"),
     ("密碼", "密碼", "password"),
     ("口令", "口令", "password"),
     ("パスワード", "パスワード", "password"),
     ("パスフレーズ", "パスフレーズ", "password"),
+    ("パスコード", "パスコード", "password"),
     ("비밀번호", "비밀번호", "password"),
     ("비번", "비번", "password"),
     ("암호", "암호", "password"),
+    ("패스워드", "패스워드", "password"),
     ("schlüssel", "schlüssel", "key"),
-    ("clé", r"(?<![^\W\d_])clé", "key"),
+    ("clé", r"(?<![^\W\d_])(?<!mot[ -])clé", "key"),
     ("ключ", r"(?<![^\W\d_])ключ", "key"),
     ("密钥", "密钥", "key"),
+    ("密鑰", "密鑰", "key"),
+    ("キー", r"(?:(?<![主部\u30a0-\u30ff])|(?<=アクセス)|(?<=シークレット))キー(?![\u30a0-\u30ff])", "key"),
+    ("키", r"(?:(?<![가-힣])|(?<=인증)|(?<=보안)|(?<=비밀))(?<!기본 )(?<!외래 )키(?![가-힣]{2})", "key"),
     ("пин", r"(?<![^\W\d_])пин(?:-?код)?", "pin"),
     ("暗証番号", "暗証番号", "pin"),
     ("핀번호", "핀번호", "pin"),
 )
 _WIFI = lazy_compile(r"wi-?fi|wlan|вайфа|wpa")
+_PHRASES = ("passphrase", "phrase secr", "frase se", "wachtwoordzin", "парольн", "パスフレーズ")
 _OF_PHRASE = lazy_compile(r"(?:phrase|frase) (?:de )?\Z")
 _OF_PROGRAM = lazy_compile(
     r"(?:api|access|account|admin|auth|client|encryption|licen[cs]e|master|private|secret|signing)[-_ ]?\Z"
+)
+# Words that are also those for the key of a door, of a table or of a keyboard, and what makes them that of a program.
+_MANY_KEYS = ("chave", "llave", "sleutel", "klucz", "キー", "키")
+_KEY_OF = lazy_compile(
+    r"(?<![a-z])api(?![a-z])|acc?es|dostęp|toegang|licen|crypt|cript|szyfr|priv|prywat|secre|segre|tajn"
+    r"|アクセス|シークレット|秘密|暗号|인증|접근|비밀|보안"
 )
 
 
@@ -67,22 +91,51 @@ def _each(words: str) -> frozenset[str]:
 
 # Words that say that the value follows; the soft ones say so only before what is surely a value.
 _FIRM = _each(
-    "is was remains now still ist lautet war jetzt nun noch est c'est c’est maintenant es era ahora é agora ficou è ora"
-    " jest teraz wordt nu это теперь 's ’s → -> — – -"
+    "is was remains becomes now still it's it’s 's ’s ist lautet heißt bleibt wird war jetzt nun noch"
+    " est c'est c’est reste devient sera vaut maintenant es era será queda quedó siendo ser ahora"
+    " é fica ficou continua agora è sarà resta rimane diventa diventata ora wordt blijft luidt nu"
+    " jest brzmi będzie pozostaje teraz это будет остался теперь ещё еще → -> — – -"
 )
-_SOFT = _each("to auf a à en in para na naar на")
+_SOFT = _each("to auf a à en in para na naar на como come jako als")
+# After a verb such as "changed", those before the new value say so as "is" does, and others as the soft ones do.
+_INTO = _each("to naar para")
+_ONTO = _INTO | _each("durch par por su")
+_CHANGED = lazy_compile(
+    r"(?<!\w)(?:chang(?:ed?|ing)(?!\w)|(?:re)?set(?!\w)|updat|switch|replac|geänder|gesetzt|ersetz|umgestellt|modifi"
+    r"|remplac|cambi|reemplaz|sustitu|mud(?:ei|ou|amos|ar)(?!\w)|alter(?:ei|ou|ad)|troc|troqu|impost|sostitu|gewijzigd"
+    r"|veranderd|vervangen|gezet|zmieni|ustawi|помен|смен|измен|замен)"
+)
+# What may stand between such a word and the value.
+_STILL = lazy_compile(
+    r"(?:\s+(?:still|now|again|currently|actually|(?:from |as of )?(?:today|now|tomorrow)(?: on)?|immer|noch|jetzt|nun"
+    r"|weiterhin|wieder|aktuell|übrigens|ab (?:sofort|heute|morgen|jetzt)|toujours|encore|désormais|maintenant"
+    r"|actuellement|ahora|aún|todavía|siempre|actualmente|agora|ainda|sempre|atualmente|ora|adesso|ancora|nog|steeds|nu"
+    r"|voortaan|trouwens|momenteel|vanaf (?:nu|vandaag|morgen)|nadal|teraz|wciąż|obecnie|od (?:dziś|dzisiaj|jutra)"
+    r"|теперь|сейчас|пока|вс[её]|ещ[её]|по-прежнему|он|à nouveau)(?![\w-])){0,3}"
+)
 _SIGNS = (":", "：")
+_COLON = lazy_compile(r"[*_`]{0,3}[ \u00a0\u202f]?[:：]")
+# Words that `secret_words` does not know, so that a colon right behind them is for this module.
+_NOT_IN_WORDS = tuple(
+    _each("mdp psw ww passe wachtwoordzin phrase frase parola schlüssel clé chiave chave llave sleutel klucz")
+)
 _LINKS_MOST, _PIECES_MOST = 6, 14
 _STOPS = (".", "!", "?", ";", "|")
 _NEAR = lazy_compile(
     r"\s*(?:\Z|\(|,|(?:for|of|to|on|at|in|from|we|i|that|für|fürs|vom?|der|des|am|beim|im|zum|zur|du|de|del|des|pour"
-    r"|d['’]\w|wi-?fi|wlan|para|do|da|dos|das|di|della|dell['’]\w|dello|per|il|van|voor|op|od|dla|от|для|к)(?!\w))"
+    r"|d['’]\w|wi-?fi|wlan|para|do|da|dos|das|di|della|dell['’]\w|dello|per|il|van|voor|op|od|dla|от|для|к"
+    r"|there|last (?:night|week|month)|yesterday|today|gestern|heute|hier|ayer|hoy|ontem|hoje|ieri"
+    r"|oggi|gisteren|vandaag|wczoraj|dzisiaj|вчера|сегодня|nuev[ao]|nuov[ao]|nova|actuel|actual|atual|attuale"
+    r"|sigue|pasó|continua|passou|è)(?!\w))"
 )
+# What stands for "of the printer" where a noun has cases.
+_GENITIVE = lazy_compile(r"(?<=парол[ья])\s+[^\W\d_]{3,20}\s*\Z|(?<=has[łl][oa])\s+[^\W\d_]{3,20}\s*\Z")
 # Nouns that make another thing of the word before them.
 _NOUN = lazy_compile(
     r"[\s-]*(?:manager|polic|hash|librar|reset|field|form|prompt|rotat|length|generat|file|protect|store|databas|entry"
     r"|check|strength|crack|column|attribut|variab|param|page|screen|expir|rule|managem|auth|input|box|dialog|servic"
-    r"|provid|name|id\b|type|format|size|pad\b|bucket|figure|count|limit|list|safe|vault|cach|based|less)"
+    r"|provid|name|id\b|type|format|size|pad\b|bucket|figure|count|limit|list|safe|vault|cach|based|less"
+    r"|primari|primair|primár|forán|étrang|estrangeir|públic|publiq|pubbl)"
 )
 _ENDS = lazy_compile(
     r"[\"'”“»*`_]*\s*(?:\Z|[.,;:!?)\n|]|(?:for|of|to|on|at|in|and|now|für|fürs|vom?|der|des|am|im|zum|du|de|del|des|pour"
@@ -91,8 +144,20 @@ _ENDS = lazy_compile(
 _COPULAS = _each("is was ist war est es era é è to jest as als comme como come jako это — – - 是 就是 가 이")
 _ABOUT = _each("about where why how when with without not no over über ohne sans sin sem senza zonder bez без")
 _OF_SOMETHING = lazy_compile(
-    r"\s+(?:(?:for|of|to|für|vom?|der|du|de|del|pour|para|do|da|di|per|van|voor|od|от|для|к)\s+)?[^\s\d.,;:!?|]{2,30}(?=\s)"
+    r"\s+(?:(?:for|of|to|fürs?|vom?|der|du|de|del|pour|para|do|da|di|per|van|voor|od|от|для|к)\s+)?[^\s\d.,;:!?|]{2,30}(?=\s)"
 )
+_OF_SOMEONES = lazy_compile(
+    r"\s+(?:for|of|für|vom?|du|de|del|pour|para|do|da|di|per|van|voor|od|от|для)\s+[^\s\d.,;:!?|]{2,30}"
+    r"\s+(?!(?:num|nú|numé|nr|n[o°º]|nom|номер|order|room|port|line|page|ticket|version)[a-z]{0,4}\s)[^\s\d.,;:!?|]{2,30}"
+    r"(?=\s+\d{4,8}(?:[.!]?\s*\Z|[.!]\s|,))"
+)
+# Of whom or of what the password is, listed before it: "user mira, password X".
+_ACCOUNT = lazy_compile(
+    r"(?:wi-?fi|wlan|ssid|вайфа[йя]|(?<!\w)(?:username|user|login|network|benutzer|netz|utilisateur|identifiant|réseau"
+    r"|usu[aá]rio|rede?|utente|rete|gebruiker|netwerk|użytkownik|sieć|логин|пользователь|сеть)):?\s+"
+    r"(?!guide|manual|stor|doc|list|setting|group|page|interfac)[^\s,;]{2,64}[,;] \Z"
+)
+_END = lazy_compile(r"[\"'”“»*`_]*\s*(?:\Z|[.,;)](?!\w))")
 _PIECE = lazy_compile(r"\S+")
 
 _OPENERS = "\"'`“”„«»「『*_"
@@ -112,6 +177,12 @@ _SAYS = lazy_compile(
 # What stands behind a word in another script: nearly always the value, as these write without "for the".
 _AFTER = lazy_compile(r"(?P<between>[ \t:→(*\"'`\u2010-\ufffd]{0,24})(?P<value>[!-~]{4,256})")
 _SAYS_IT = "是为為：:→はがのを는은가이「『“改成了"
+_YET = lazy_compile(
+    r"[ ]?(?:아직|여전히|이제|현재|지금|오늘|어제|まだ|今|今は|今日|昨日|现在|目前|仍然?|还|今天|昨天)\Z"
+)
+_TURNED = lazy_compile(
+    r"[\"'`」』”]?[ ]?(?:\(으\)|으)?로[ ]?(?:바[꾸꿨꿔꿈뀌뀐]|변경|설정|재설정|수정|교체|갱신|정[했함])"
+)
 _UNITS = "年月日位桁文字个個次回时時号년월일자개번회"
 _BEFORE = lazy_compile(r"(?P<value>[!-~]{6,80})[\"'`」』”]?[ ]?(?:就?是|が|は|가|이|为|為)[ \u3040-\ufffd]{0,14}\Z")
 
@@ -138,11 +209,20 @@ _ORDINARY = lazy_compile(
     r"|[A-Z]{2,10}(?:-?[A-Z0-9]{1,6})*"  # SHOP-1432, RTX4090
     r"|\w+(?:[./-]\w+)*\.(?:md|txt|py|js|ts|json|ya?ml|toml|env|pdf|docx?|xlsx?|csv|html?|png|jpe?g|zip|gz|conf|ini"
     r"|sh|kdbx|pem|key|com|org|net|io|de|dev|local|internal|test)(?:[#:?/].*)?"
-    r"|[\w.+-]+@[\w.-]+|[\w!]+[=(].*|.*(?:\]\(|://).*|\d?[A-Z0-9]{2,4}-[a-z]+|\w*_\w*|[a-zà-ÿ]{2,}\d{1,3}[a-z]"
+    r"|[\w.+-]+@[\w.-]+|[\w!]+[=(].*|.*(?:\]\(|://).*|\d?[A-Z0-9]{2,4}-[a-z]+|[a-zà-ÿ]{2,}\d{1,3}[a-z]"
+)
+# Names of a program with `_` in them: in small letters, in capitals, or of words with hardly a digit.
+_SMALL_PART = r"(?:\d{0,2}[a-z]+(?:\d{1,3}[a-z]*)?|\d{1,4})"
+_GREAT_PART = r"(?:\d{0,2}[A-Z]+(?:\d{1,3}[A-Z]*)?|\d{1,4})"
+_WORD_PART = r"(?:[A-Z]?[a-z]{2,}(?:[A-Z][a-z]+)*|[A-Z]{2,}|v)\d?"
+_NAME_OF_CODE = lazy_compile(rf"_*(?:{'|'.join(f'{p}(?:_+{p})*' for p in (_SMALL_PART, _GREAT_PART, _WORD_PART))})_*")
+_PARTS_OF_NAMES = _each(
+    "api app attr check column config db env field file func hash id ids key name num param pass password path pin pwd"
+    " secret table test tests the tmp token type user users uuid val value var"
 )
 _SYMBOL = lazy_compile(r"[^\W_][!#$%^&@~][^\W_]")
-_HEX = lazy_compile(r"[0-9a-f-]{7,64}")
-_WEAK = lazy_compile(r"[^\W\d_]{2}[^\W_]*(?:[-.+][^\W_]+)*!{0,3}")
+_WEAK = lazy_compile(r"[^\W\d_]{2}[^\W_]*(?:[-.+_][^\W_]+)*!{0,3}")
+_LETTERS = lazy_compile(r"[^\W\d_]+")
 _SAID = _each(
     "required optional missing invalid incorrect hidden hashed string changeme wrong expired password secret"
     " visible public private disabled enabled default random strong obvious encrypted removed"
@@ -155,11 +235,11 @@ _YEAR = lazy_compile(r"(?:19|20)\d\d\Z")
 
 
 # A search for one letter is far quicker than one for a word, so each word is looked for by a rare letter of it.
-_RARE = "vkpwghc"
+_RARE = "vkpwzghc"
 
 
 class _Finder:
-    """Finds the words of one rare letter."""
+    """Finds the words of one rare letter, or a word that has none."""
 
     def __init__(self, letter: str, rows: list[tuple[str, str, str]]) -> None:
         self.letter, self.rows = letter, rows
@@ -184,7 +264,7 @@ def _finders() -> tuple[list[_Finder], list[_Finder]]:
     """For words of ASCII alone, and for the others; made when the first text is read."""
     groups: dict[str, list[tuple[str, str, str]]] = {}
     for row in _WORDS:
-        letter = next((c for c in _RARE if c in row[0]), "") if row[0].isascii() else max(row[0])
+        letter = next((c for c in _RARE if c in row[0]), row[0]) if row[0].isascii() else max(row[0])
         groups.setdefault(letter, []).append(row)
     made = [_Finder(letter, rows) for letter, rows in groups.items()]
     return [one for one in made if one.letter.isascii()], [one for one in made if not one.letter.isascii()]
@@ -229,11 +309,22 @@ class _Sentence:
             self.kind = "password"
         elif self.lowered.startswith("key", self.start):
             return _OF_PROGRAM.search(self.lowered, self.first, self.start) is not None
+        elif self.lowered.startswith(_MANY_KEYS, self.start):
+            return (
+                _KEY_OF.search(self.lowered, max(self.first, self.start - 40), min(self.last, self.end + 40))
+                is not None
+            )
         return True
 
     def _after(self) -> Iterator[Value]:
         """The first value that the rest of the line names: directly, or after "is", ":" and the like."""
-        if told := self._at(self.end, near=True) or self._of_something():
+        colon = _COLON.match(self.lowered, self.end, self.last)
+        own = colon and (self.kind == "pin" or self.lowered.startswith(_NOT_IN_WORDS, self.start))
+        if colon and (own or self._is_phrase()):
+            told = self._at(colon.end(), firm=True, near=bool(own))
+        else:
+            told = self._at(self.end, firm=self._is_listed(), near=True) or self._of_something()
+        if told:
             yield told
             return
         links = 0
@@ -244,16 +335,42 @@ class _Sentence:
             sign = word.endswith(_SIGNS)
             if sign and not word[:-1].strip(_CLOSING) and piece.start() <= self.end + 2:
                 continue  # a sign right behind the word is for `secret_words`
-            firm = sign or word in _FIRM or (word == "to" and self.lowered.startswith("hasł", self.start))
-            if firm or word in _SOFT:
+            firm = (
+                sign
+                or word in _FIRM
+                or (word == "to" and self.lowered.startswith(("hasł", "haslo", "klucz"), self.start))
+            )
+            changed = word in _ONTO and self._is_changed(piece.start())
+            if firm or changed or word in _SOFT:
                 links += 1
-                near = _NEAR.match(self.lowered, self.end, piece.start() + sign * (len(word) - 1))
-                if told := self._at(piece.end(), firm=firm, near=near is not None):
+                until = piece.start() + sign * (len(word) - 1)
+                near = _NEAR.match(self.lowered, self.end, until) or _GENITIVE.match(self.lowered, self.end, until)
+                still = _STILL.match(self.lowered, piece.end(), self.last) if firm else None
+                firm |= changed and word in _INTO
+                if told := self._at(still.end() if still else piece.end(), firm=firm, near=near is not None):
                     yield told
                     return
 
+    def _is_changed(self, until: int) -> bool:
+        """Whether the sentence says that someone changed or set something."""
+        begin = max(self.first, self.lowered.rfind(". ", self.first, self.start))
+        return _CHANGED.search(self.lowered, begin, until) is not None
+
+    def _is_listed(self) -> bool:
+        """Whether the line lists what an account has, as in "network Finch, password X", and ends after the value."""
+        if not self.lowered.endswith((", ", "; "), self.first, self.start):
+            return False
+        found = _PIECE.search(self.text, self.end, self.last)
+        return (
+            found is not None
+            and _END.match(self.text, found.start() + len(found[0].rstrip(_TRAIL)), self.last) is not None
+            and _ACCOUNT.search(self.lowered, self.first, self.start) is not None
+        )
+
     def _of_something(self) -> Value | None:
         """The value in "the password of the mail X" and "PIN card X", which have no verb."""
+        if self.kind == "pin" and (found := _OF_SOMEONES.match(self.lowered, self.end, self.last)):
+            return self._at(found.end())
         if found := _OF_SOMETHING.match(self.lowered, self.end, self.last):
             return self._at(found.end())
         return None
@@ -267,7 +384,8 @@ class _Sentence:
             return None
         if self.kind == "pin":
             found = _PIN.match(self.text, start)
-            shouted = firm or (self.text[self.start].isupper() and not _YEAR.match(self.text, start))
+            clear = self.text[self.start].isupper() or self.text[self.start] >= "\u0400"
+            shouted = firm or (clear and not _YEAR.match(self.text, start))
             good = found and shouted and not _UNIT.match(self.lowered, found.end())
             return (*found.span(), "pin") if found and good else None
         if self._is_phrase() and (phrase := self._phrase(at, start, quoted=quoted)):
@@ -284,15 +402,23 @@ class _Sentence:
             return firm and len(value) >= _KEY_LEAST and _strong(value)
         if quoted and near and self.text[end : end + 1] in _CLOSERS:
             return _strong(value) or _weak(value) or (firm and _plain(value))
-        if firm and near and _DIGITS.fullmatch(value):
+        if firm and near and (_DIGITS.fullmatch(value) or self._is_passcode(value)):
             return not _UNIT.match(self.lowered, end)
         if firm:
             return _strong(value) or (near and _weak(value))
         return _strong(value) and _sure(value)
 
+    def _is_passcode(self, value: str) -> bool:
+        """Whether a number of four digits is that of a phone."""
+        return (
+            self.lowered.startswith(("passcode", "パスコード"), self.start)
+            and _PIN.fullmatch(value) is not None
+            and not _YEAR.match(value)
+        )
+
     def _is_phrase(self) -> bool:
         return (
-            self.lowered.startswith(("passphrase", "パスフレーズ"), self.start)
+            self.lowered.startswith(_PHRASES, self.start)
             or _OF_PHRASE.search(self.lowered, self.first, self.start) is not None
         )
 
@@ -304,7 +430,8 @@ class _Sentence:
         if (
             quoted
             if found["close"]
-            else self.text[:at].rstrip().endswith((":", "：")) and not _SAYS.search(self.lowered, start, found.end())
+            else self.text[max(0, at - 8) : at].rstrip().endswith((":", "："))
+            and not _SAYS.search(self.lowered, start, found.end())
         ):
             return (*found.span(), "passphrase")
         return None
@@ -343,14 +470,23 @@ class _Sentence:
     def _joined(self) -> Iterator[Value]:
         """The value after and before a word of a script that writes without spaces."""
         if found := _AFTER.match(self.text, self.end, self.last):
-            value = found["value"].rstrip(_TRAIL + "\"'`")
+            value = found["value"].rstrip(_TRAIL + "(\"'`")
             start = found.start("value")
-            said = found["between"].rstrip(" \"'`*")[-1:]
+            said = _YET.sub("", between := found["between"].rstrip(" \"'`*"))[-1:]
+            says = (
+                not between
+                or (said and said in _SAYS_IT)
+                or (said and said in "을를" and _TURNED.match(self.text, start + len(value)))
+            )
             number = _PIN if self.kind == "pin" else _MANY
             if digits := number.match(self.text, start):
-                if self.text[digits.end() : digits.end() + 1] not in tuple(_UNITS) and (said and said in _SAYS_IT):
+                says = says and (between != "" or self.kind == "pin")
+                if says and self.text[digits.end() : digits.end() + 1] not in tuple(_UNITS):
                     yield (*digits.span(), "pin" if self.kind == "pin" else "password")
-            elif _strong(value) or ((not said or said in _SAYS_IT) and _weak(value)):
+            elif self.lowered.startswith(_MANY_KEYS, self.start) and self.kind == "key":
+                if says and len(value) >= _KEY_LEAST and _strong(value):
+                    yield start, start + len(value), "secret"
+            elif _strong(value) or (says and _weak(value)):
                 yield start, start + len(value), "secret" if self.kind == "key" else "password"
         if _IS.isdisjoint(self.text[self.first : self.start]):
             return
@@ -383,6 +519,8 @@ def _strong(value: str) -> bool:
         return False
     if _NAMED.match(value) or _ORDINARY.fullmatch(value) or not any(c.isalpha() for c in value):
         return False
+    if "_" in value and _NAME_OF_CODE.fullmatch(value):
+        return False
     return (has_digit(value) and not wordy(value)) or _SYMBOL.search(value) is not None
 
 
@@ -399,6 +537,16 @@ def _weak(value: str) -> bool:
         and _WEAK.fullmatch(value) is not None
         and not _NAMED.match(value)
         and not _ORDINARY.fullmatch(value)
+        and ("_" not in value or _chosen(value))
+    )
+
+
+def _chosen(value: str) -> bool:
+    """Whether words with `_` between them are a password such as `gato_azul_58`, and not a name in a program."""
+    return (
+        value.rstrip("!")[-2:].isdigit()
+        and not value.isupper()
+        and _PARTS_OF_NAMES.isdisjoint(_LETTERS.findall(value.lower()))
     )
 
 
