@@ -3,7 +3,7 @@ VENV := .venv
 SETS ?= ../shared/eval
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: demo test check coverage dist smoke sbom tagged bundle man docs workflows lock dependencies bench bench-large \
+.PHONY: demo test check coverage dist smoke sbom tagged bundle man docs workflows lock dependencies size bench bench-large \
   bench-serve bench-postgres bench-public bench-day0 quality tune recall slow faults clean
 
 demo: $(VENV)/.ready
@@ -78,6 +78,10 @@ lock: $(VENV)/.ready
 dependencies: $(VENV)/.ready-dev
 	$(BIN)/python tools/dependencies.py
 	$(BIN)/python tools/dependencies.py --costs mcp postgres documents watch rerank
+
+# How many tokens, lines and modules each room of the source has.
+size: $(VENV)/.ready
+	$(BIN)/python -m tools.size
 
 bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/run.py

@@ -96,7 +96,7 @@ class SearchContext:
     at_hand: Callable[[str], QuestionVector | None] | None = None
 
 
-def run(  # noqa: C901, PLR0915 - the walk is read from top to bottom, and reaches the store in few calls
+def run(
     query: Query, profile: Profile, context: SearchContext
 ) -> Ranked:
     """Answers a question under a profile; a leg that fails or is late becomes a notice."""

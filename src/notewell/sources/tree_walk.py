@@ -196,7 +196,7 @@ class TreeWalk:
         if not self._skip_link(folder, kind):
             self._folder(folder, kind, rules, accepts, os.path.realpath(folder))
 
-    def _folder(  # noqa: C901, PLR0917
+    def _folder(  # noqa: PLR0917
         self, folder: str, kind: str, rules: Rules, accepts: Callable[[str], bool], real: str, depth: int = 0
     ) -> None:
         if depth > _DEEPEST:
