@@ -1,9 +1,11 @@
-"""Twenty thousand conversations: how long until they can be searched, and what a look costs when nothing has changed.
+"""Twenty thousand conversations: how long until they can be searched, and what a look costs when
+nothing has changed.
 
     python -m benchmarks.conversations --count 20000 --mb 2000
 
-makes them in a folder of its own, as Claude Code, Codex and Goose keep them, most bytes being output of tools, as in
-real ones; then indexes without vectors, looks again twice, adds one turn, and lets half of them be deleted.
+makes them in a folder of its own, as Claude Code, Codex and Goose keep them, most bytes being
+output of tools, as in real ones; then indexes without vectors, looks again twice, adds one turn,
+and lets half of them be deleted.
 """
 
 from __future__ import annotations
@@ -39,25 +41,53 @@ def _turns(random_: random.Random, output_bytes: int) -> Iterator[tuple[str, str
             yield "user", _sentence(random_, 14), ""
         else:
             said = " ".join(_sentence(random_, 18) for _ in range(3))
-            yield "assistant", said, f"{random_.getrandbits(64):016x} " * (output_bytes // (_TURNS // 2) // 17)
+            yield (
+                "assistant",
+                said,
+                f"{random_.getrandbits(64):016x} " * (output_bytes // (_TURNS // 2) // 17),
+            )
 
 
 def _claude(root: Path, number: int, random_: random.Random, output_bytes: int) -> str:
     lines = []
     for at, (role, words, output) in enumerate(_turns(random_, output_bytes)):
-        when = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(_START + number * 1000 + at * 60))
-        about = {"timestamp": when, "cwd": str(root), "sessionId": str(number), "isSidechain": False}
+        when = time.strftime(
+            "%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(_START + number * 1000 + at * 60)
+        )
+        about = {
+            "timestamp": when,
+            "cwd": str(root),
+            "sessionId": str(number),
+            "isSidechain": False,
+        }
         if output:
             result = [{"type": "tool_result", "tool_use_id": "t", "content": output}]
-            lines.append({"type": "user", "message": {"role": "user", "content": result}, "toolUseResult": {}, **about})
-        lines.append({"type": role, "message": {"role": role, "content": [{"type": "text", "text": words}]}, **about})
+            lines.append(
+                {
+                    "type": "user",
+                    "message": {"role": "user", "content": result},
+                    "toolUseResult": {},
+                    **about,
+                }
+            )
+        lines.append(
+            {
+                "type": role,
+                "message": {"role": role, "content": [{"type": "text", "text": words}]},
+                **about,
+            }
+        )
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
 def _codex(root: Path, number: int, random_: random.Random, output_bytes: int) -> str:
-    lines: list[dict[str, object]] = [{"type": "session_meta", "payload": {"id": str(number), "cwd": str(root)}}]
+    lines: list[dict[str, object]] = [
+        {"type": "session_meta", "payload": {"id": str(number), "cwd": str(root)}}
+    ]
     for at, (role, words, output) in enumerate(_turns(random_, output_bytes)):
-        when = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(_START + number * 1000 + at * 60))
+        when = time.strftime(
+            "%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(_START + number * 1000 + at * 60)
+        )
         if output:
             answer = {"type": "function_call_output", "call_id": "t", "output": output}
             lines.append({"type": "response_item", "timestamp": when, "payload": answer})
@@ -67,7 +97,9 @@ def _codex(root: Path, number: int, random_: random.Random, output_bytes: int) -
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
-def _goose(file: Path, root: Path, numbers: range, random_: random.Random, output_bytes: int) -> None:
+def _goose(
+    file: Path, root: Path, numbers: range, random_: random.Random, output_bytes: int
+) -> None:
     import apsw
 
     file.parent.mkdir(parents=True)
@@ -82,7 +114,10 @@ def _goose(file: Path, root: Path, numbers: range, random_: random.Random, outpu
         for number in numbers:
             begun = _START + number * 1000
             when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(begun + 600))
-            db.execute("INSERT INTO sessions VALUES (?, '', '', 'user', ?, ?)", (str(number), str(root), when))
+            db.execute(
+                "INSERT INTO sessions VALUES (?, '', '', 'user', ?, ?)",
+                (str(number), str(root), when),
+            )
             for at, (role, words, output) in enumerate(_turns(random_, output_bytes)):
                 content = [{"type": "toolResponse", "toolResult": output}] if output else []
                 content.append({"type": "text", "text": words})
@@ -95,14 +130,19 @@ def _goose(file: Path, root: Path, numbers: range, random_: random.Random, outpu
                         begun + at,
                     )
                     db.execute(
-                        "INSERT INTO messages (session_id, role, content_json, created_timestamp) VALUES (?, ?, ?, ?)",
+                        (
+                            "INSERT INTO messages (session_id, role, content_json, created_timestamp) "
+                            "VALUES (?, ?, ?, ?)"
+                        ),
                         row,
                     )
     db.close()
 
 
 def make(home: Path, root: Path, *, count: int, mb: float, seed: int = 7) -> None:
-    """Writes the conversations below a home: three quarters in files of Claude Code, the rest of Codex and Goose."""
+    """Writes the conversations below a home: three quarters in files of Claude Code, the rest of
+    Codex and Goose.
+    """
     random_ = random.Random(seed)  # noqa: S311 - nothing secret
     output_bytes = max(0, int(mb * 1e6 / count) - 4500)
     slug = re.sub(r"[^A-Za-z0-9]", "-", os.path.realpath(root))
@@ -113,12 +153,20 @@ def make(home: Path, root: Path, *, count: int, mb: float, seed: int = 7) -> Non
     goose = count // 20
     for number in range(count - goose):
         place, form = (
-            (codex / f"rollout-{number}.jsonl", _codex) if number % 5 == 0 else (claude / f"{number}.jsonl", _claude)
+            (codex / f"rollout-{number}.jsonl", _codex)
+            if number % 5 == 0
+            else (claude / f"{number}.jsonl", _claude)
         )
         place.write_text(form(root, number, random_, output_bytes))
         when = _START + number * 1000
         os.utime(place, (when, when))
-    _goose(home / ".local/share/goose/sessions/sessions.db", root, range(count - goose, count), random_, output_bytes)
+    _goose(
+        home / ".local/share/goose/sessions/sessions.db",
+        root,
+        range(count - goose, count),
+        random_,
+        output_bytes,
+    )
 
 
 def _timed(what: str, work: Callable[[], object]) -> float:
@@ -126,13 +174,18 @@ def _timed(what: str, work: Callable[[], object]) -> float:
     work()
     took = time.perf_counter() - begun
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    print(f"{what:<44} {took:8.2f} s  {time.process_time() - used:8.2f} s CPU  {memory:6.0f} MB", flush=True)
+    print(
+        f"{what:<44} {took:8.2f} s  {time.process_time() - used:8.2f} s CPU  {memory:6.0f} MB",
+        flush=True,
+    )
     return took
 
 
 def main() -> None:
     """Makes, measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--mb", type=float, default=2000)
     given = parser.parse_args()
@@ -158,7 +211,10 @@ def _measure(home: Path, root: Path) -> None:
         _timed("a look, nothing changed, again", walk.sync)
         _timed("a search", lambda: memory.search("staging port ledger", sync=False))
         place = next((home / ".claude/projects").glob("*/*.jsonl"))
-        said = {"type": "user", "message": {"role": "user", "content": "The zebra is in the garden."}}
+        said = {
+            "type": "user",
+            "message": {"role": "user", "content": "The zebra is in the garden."},
+        }
         with place.open("a") as file:
             file.write(json.dumps(said) + "\n")
         _timed("a look, one turn more", walk.sync)

@@ -1,6 +1,8 @@
-"""What people and agents wait for beside an engine: whole processes of `search`, `hook` and `mcp`, and their memory.
+"""What people and agents wait for beside an engine: whole processes of `search`, `hook` and `mcp`,
+and their memory.
 
-The notes and their vectors are made up, as in `make bench`; questions are embedded by the packaged model.
+The notes and their vectors are made up, as in `make bench`; questions are embedded by the packaged
+model.
 
     .venv/bin/python benchmarks/engine.py --notes 10000
 """
@@ -39,20 +41,28 @@ class Bench:
         self.root = root
         runtime = home / "run"
         runtime.mkdir(mode=0o700, exist_ok=True)
-        self.beside = {**environment(home), "NOTEWELL_ENGINE_ENABLED": "1", "XDG_RUNTIME_DIR": str(runtime)}
+        self.beside = {
+            **environment(home),
+            "NOTEWELL_ENGINE_ENABLED": "1",
+            "XDG_RUNTIME_DIR": str(runtime),
+        }
         self.alone = environment(home)
 
     def run(self, *words: str, env: dict[str, str], sent: str = "") -> bytes:
         """One command; SystemExit if it fails."""
         command = [*NOTEWELL, *words]
-        done = subprocess.run(command, cwd=self.root, env=env, input=sent.encode(), capture_output=True, check=False)
+        done = subprocess.run(
+            command, cwd=self.root, env=env, input=sent.encode(), capture_output=True, check=False
+        )
         if done.returncode:
             raise SystemExit(done.stderr.decode())
         return done.stdout
 
     def engines(self) -> list[dict[str, object]]:
         """The engines that run."""
-        found: list[dict[str, object]] = json.loads(self.run("engine", "status", "--json", env=self.beside))["engines"]
+        found: list[dict[str, object]] = json.loads(
+            self.run("engine", "status", "--json", env=self.beside)
+        )["engines"]
         return found
 
     def start(self) -> int:
@@ -75,13 +85,19 @@ def spent(call: Callable[[], object]) -> tuple[float, float]:
     return wall * 1000, (now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime) * 1000
 
 
-def timed(key: str, what: str, calls: Sequence[Callable[[], object]], target: float | None) -> Iterator[Figure]:
-    """The figures of some commands: half of them take longer than this, in wall and in CPU time of their process."""
+def timed(
+    key: str, what: str, calls: Sequence[Callable[[], object]], target: float | None
+) -> Iterator[Figure]:
+    """The figures of some commands: half of them take longer than this, in wall and in CPU time of
+    their process.
+    """
     took = [spent(call) for call in calls]
     walls, cpus = [t[0] for t in took], [t[1] for t in took]
     how = f"{len(took)} processes, wall; best {min(walls):.0f}"
     yield Figure(key, f"{what}, p50", statistics.median(walls), "ms", how, target)
-    yield Figure(f"{key}_cpu", "the same, CPU time of the process", statistics.median(cpus), "ms", "median")
+    yield Figure(
+        f"{key}_cpu", "the same, CPU time of the process", statistics.median(cpus), "ms", "median"
+    )
 
 
 def searches(bench: Bench, questions: Sequence[str]) -> Iterator[Figure]:
@@ -97,12 +113,19 @@ def searches(bench: Bench, questions: Sequence[str]) -> Iterator[Figure]:
             )
             found = bench.run("search", f"walrus {number}", "--json", env=bench.beside).decode()
             if f"saved-{number}.md" not in found:
-                raise SystemExit(f"a note that was saved is not found: {json.loads(found)['notices']}")
+                raise SystemExit(
+                    f"a note that was saved is not found: {json.loads(found)['notices']}"
+                )
 
         return call
 
     third = len(questions) // 3
-    yield from timed("alone", "search in a process alone", [search(q, bench.alone) for q in questions[:third]], None)
+    yield from timed(
+        "alone",
+        "search in a process alone",
+        [search(q, bench.alone) for q in questions[:third]],
+        None,
+    )
     asked = [search(q, bench.beside) for q in questions[third:]]
     yield from timed("search", "search beside an engine, whole process", asked, 120.0)
     changed = [saved(n) for n in range(10)]
@@ -136,7 +159,9 @@ def windows(bench: Bench, engine: int) -> Iterator[Figure]:
     how = f"{WINDOWS} processes, wall; best {min(firsts):.0f}"
     what = "first MCP answer beside an engine, from process start, p50"
     yield Figure("mcp", what, statistics.median(firsts), "ms", how, 150.0)
-    yield Figure("mcp_mb", "memory of such a window", max(sizes), "MB", f"largest of {WINDOWS}", 40.0)
+    yield Figure(
+        "mcp_mb", "memory of such a window", max(sizes), "MB", f"largest of {WINDOWS}", 40.0
+    )
     yield Figure("all_mb", f"memory of {WINDOWS} windows and the engine", whole, "MB", "resident")
 
 
@@ -145,7 +170,9 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--notes", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=45)
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="make the workspace here, or use the one there")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="make the workspace here, or use the one there"
+    )
     asked = parser.parse_args(arguments)
     host = machine()
     with tempfile.TemporaryDirectory(prefix="notewell-engine-") as folder:
@@ -162,7 +189,10 @@ def main(arguments: Sequence[str]) -> int:
         bench = Bench(root, home)
         engine = bench.start()
         try:
-            figures = [*searches(bench, questions[: asked.rounds]), *hooks(bench, questions[asked.rounds :])]
+            figures = [
+                *searches(bench, questions[: asked.rounds]),
+                *hooks(bench, questions[asked.rounds :]),
+            ]
             figures += windows(bench, engine)
         finally:
             bench.run("engine", "stop", "--all", env=bench.beside)

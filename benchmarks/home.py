@@ -1,4 +1,6 @@
-"""`python benchmarks/home.py`: how fast a server answers what the page asks, over 10,000 notes without vectors."""
+"""`python benchmarks/home.py`: how fast a server answers what the page asks, over 10,000 notes
+without vectors.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def figures(root: Path, port: int, pid: int) -> Iterator[Figure]:
     paths = [one["path"] for one in home["lately"]]
 
     def changed(number: int) -> Any:
-        (root / "memory/bench-home.md").write_text(f"# Bench\n\nState {number}.\n", encoding="utf-8")
+        (root / "memory/bench-home.md").write_text(
+            f"# Bench\n\nState {number}.\n", encoding="utf-8"
+        )
         return ask("/api/home")
 
     for key, what, call, count, target in (
@@ -64,8 +68,20 @@ def figures(root: Path, port: int, pid: int) -> Iterator[Figure]:
         ("home_changed", "/api/home after a note changed, with its indexing", changed, 10, None),
         ("days", "/api/days", lambda _: ask("/api/days"), 20, None),
         ("note", "/api/note", lambda n: ask(f"/api/note?path={paths[n % len(paths)]}"), 20, None),
-        ("search", "/api/search", lambda n: ask(f"/api/search?query=harbour+lantern+{n}"), 50, None),
-        ("render", "/api/search, rendered", lambda n: ask(f"/api/search?query=orchard+kettle+{n}&render=1"), 50, None),
+        (
+            "search",
+            "/api/search",
+            lambda n: ask(f"/api/search?query=harbour+lantern+{n}"),
+            50,
+            None,
+        ),
+        (
+            "render",
+            "/api/search, rendered",
+            lambda n: ask(f"/api/search?query=orchard+kettle+{n}&render=1"),
+            50,
+            None,
+        ),
     ):
         took, each = times(pid, call, count)
         how = f"{count} calls, wall; p95 {np.percentile(took, 95):.0f}; CPU {each:.0f} each"
@@ -76,7 +92,9 @@ def main(arguments: Sequence[str]) -> int:
     """Measures and shows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--notes", type=int, default=NOTES)
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="make the workspace here, or use the one there")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="make the workspace here, or use the one there"
+    )
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="notewell-home-") as folder:
         base = asked.keep or Path(folder)

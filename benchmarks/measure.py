@@ -100,14 +100,19 @@ class Figure:
             return ""
         if self.better == "equal":
             return "ok" if self.value == self.target else "missed"
-        return "ok" if (self.value <= self.target if self.better == "less" else self.value >= self.target) else "missed"
+        return (
+            "ok"
+            if (self.value <= self.target if self.better == "less" else self.value >= self.target)
+            else "missed"
+        )
 
 
 class Clustered:
-    """Vectors without a model: one of some two hundred directions, chosen by the text, with noise around it.
+    """Vectors without a model: one of some two hundred directions, chosen by the text, with noise
+    around it.
 
-    It goes by the packaged model's name, so that an index filled with it is read as the model's own. Every text has
-    windows, of half as many dimensions.
+    It goes by the packaged model's name, so that an index filled with it is read as the model's
+    own. Every text has windows, of half as many dimensions.
     """
 
     def __init__(self) -> None:
@@ -115,7 +120,9 @@ class Clustered:
         self.dim = MODEL.dim
         self.window_dims = self.dim // 2
         self.seen = 0
-        self._centres = np.random.default_rng(11).standard_normal((_CLUSTERS, self.dim)).astype(np.float32)
+        self._centres = (
+            np.random.default_rng(11).standard_normal((_CLUSTERS, self.dim)).astype(np.float32)
+        )
 
     def embed(self, texts: Sequence[str], role: Role) -> Vectors:  # noqa: ARG002 - both roles are alike
         """One unit row per text."""
@@ -132,13 +139,17 @@ class Clustered:
         made = []
         for text, whole in zip(texts, self.embed(texts, "document"), strict=True):
             spans = [(at, at + WINDOW) for at in range(0, len(text), WINDOW)]
-            noise = np.random.default_rng(len(text)).standard_normal((len(spans), self.dim), dtype=np.float32)
+            noise = np.random.default_rng(len(text)).standard_normal(
+                (len(spans), self.dim), dtype=np.float32
+            )
             made.append(PassageVectors(whole, whole + noise / np.float32(self.dim**0.5), spans))
         return made
 
 
 class Precomputed:
-    """An embedder whose answers were made beforehand: a search with it spends no time on the question's vector."""
+    """An embedder whose answers were made beforehand: a search with it spends no time on the
+    question's vector.
+    """
 
     def __init__(self, inner: Clustered, questions: Sequence[str]) -> None:
         self.id = inner.id
@@ -152,7 +163,9 @@ class Precomputed:
 
 
 class Away:
-    """The packaged model as it is when it does not answer: it fails at once, or it hangs until it is let go."""
+    """The packaged model as it is when it does not answer: it fails at once, or it hangs until it
+    is let go.
+    """
 
     def __init__(self, *, hangs: bool = False) -> None:
         self.id = MODEL_ID
@@ -195,15 +208,24 @@ class SearchContext:
     def command(self, *arguments: str, peak: bool = False) -> Spent:
         """Runs `notewell` as a process of its own and waits for it."""
         script = Path(sys.executable).with_name("notewell")
-        start = [str(script)] if script.exists() else [sys.executable, "-m", "notewell.surfaces.cli.main"]
+        start = (
+            [str(script)]
+            if script.exists()
+            else [sys.executable, "-m", "notewell.surfaces.cli.main"]
+        )
         if peak:
             start = [sys.executable, "-c", _PEAK]
-        keep = {k: v for k, v in os.environ.items() if not k.startswith(("NOTEWELL_", "XDG_", "PYTHON"))}
+        keep = {
+            k: v for k, v in os.environ.items() if not k.startswith(("NOTEWELL_", "XDG_", "PYTHON"))
+        }
         before, begun = _children_s(), time.perf_counter()
         done = subprocess.run(
-            [*start, *arguments], cwd=self.root, capture_output=True, check=True,
+            [*start, *arguments],
+            cwd=self.root,
+            capture_output=True,
+            check=True,
             env={**keep, "HOME": str(self.home), "NOTEWELL_ENGINE_ENABLED": "0"},
-        )  # fmt: skip
+        )
         wall, cpu = time.perf_counter() - begun, _children_s() - before
         return Spent(wall, cpu, int(done.stderr.rsplit(b"peak ", 1)[1]) * 1024 if peak else 0)
 
@@ -213,30 +235,46 @@ class SearchContext:
         return [s.wall_s for s in spent], [s.cpu_s for s in spent]
 
     def first_index(self) -> Iterator[Figure]:
-        """Reading, cutting and putting every note, keywords only, into an index that was not there; by step."""
+        """Reading, cutting and putting every note, keywords only, into an index that was not there;
+        by step.
+        """
         rates: dict[str, list[float]] = {"put": [], "put_wall": [], "cut": [], "likeness": []}
         for _ in range(3):
             shutil.rmtree(self.root / ".notewell", ignore_errors=True)
             with self.open(consolidate=False) as memory:
                 begun, wall = cpu_s(), time.perf_counter()
                 self.chunks = memory.sync(embed=False).chunks
-                rates["put"].append(self.chunks / (cpu_s() - begun))  # with the process that reads ahead
+                rates["put"].append(
+                    self.chunks / (cpu_s() - begun)
+                )  # with the process that reads ahead
                 rates["put_wall"].append(self.chunks / (time.perf_counter() - wall))
                 begun = time.process_time()
                 rates["cut"].append(self._cut(memory.store) / (time.process_time() - begun))
                 begun = time.process_time()
-                rates["likeness"].append(consolidate(memory.store).judged / (time.process_time() - begun))
+                rates["likeness"].append(
+                    consolidate(memory.store).judged / (time.process_time() - begun)
+                )
         size = (self.root / ".notewell" / "index.sqlite").stat().st_size
         what = f"first index of {self.scale.name} ({self.chunks:,} chunks), no embedding"
-        yield _median("first_index", what, rates["put"], "chunks/s", clock="CPU", target=5000, better="more")
+        yield _median(
+            "first_index", what, rates["put"], "chunks/s", clock="CPU", target=5000, better="more"
+        )
         what = "the same, wall time"
-        yield _median("first_index_wall", what, rates["put_wall"], "chunks/s", target=6000, better="more")
+        yield _median(
+            "first_index_wall", what, rates["put_wall"], "chunks/s", target=6000, better="more"
+        )
         what = "the same without the store: read, redact, parse, cut, link, terms"
         yield _median("first_index_cut", what, rates["cut"], "chunks/s", clock="CPU", better="more")
         what = "afterwards: copies and contradictions found, keywords only"
-        yield _median("first_likeness", what, rates["likeness"], "chunks/s", clock="CPU", better="more")
+        yield _median(
+            "first_likeness", what, rates["likeness"], "chunks/s", clock="CPU", better="more"
+        )
         yield Figure(
-            "disk_keywords", "bytes on disk a chunk, keywords only", size / self.chunks, "B", "file size, once"
+            "disk_keywords",
+            "bytes on disk a chunk, keywords only",
+            size / self.chunks,
+            "B",
+            "file size, once",
         )
         with self.open(embedder=Clustered()) as memory:
             memory.sync()
@@ -261,12 +299,20 @@ class SearchContext:
     def no_change(self) -> Iterator[Figure]:
         """An index run that finds every file as it was."""
         wall, cpu = self.commands("index")
-        yield _median("unchanged_process", "second index, nothing changed, whole process", wall, "s", target=0.5)
+        yield _median(
+            "unchanged_process",
+            "second index, nothing changed, whole process",
+            wall,
+            "s",
+            target=0.5,
+        )
         yield _median("unchanged_process_cpu", "the same, CPU time", cpu, "s", clock="CPU")
         with self.open(embedder=Clustered()) as memory:
             memory.sync()
             took = [_wall(memory.sync) for _ in range(3 * self.scale.rounds)]
-        yield _median("unchanged", "second index, nothing changed, in process", took, "s", target=0.5)
+        yield _median(
+            "unchanged", "second index, nothing changed, in process", took, "s", target=0.5
+        )
         yield from self._many()
 
     def _many(self) -> Iterator[Figure]:
@@ -305,10 +351,18 @@ class SearchContext:
                 new = {c.content_hash for c in memory.store.documents.chunks_of(path)} - before
                 wrong += model.seen != len(new)
         how = f"counted over {len(took)} changes"
-        yield Figure("changed_embedded", "one changed note: chunks embedded again", embedded / len(took), "chunks", how)
+        yield Figure(
+            "changed_embedded",
+            "one changed note: chunks embedded again",
+            embedded / len(took),
+            "chunks",
+            how,
+        )
         what = "one changed note: runs that embedded more or less than its new chunks"
         yield Figure("changed_wrong", what, wrong, "runs", how, target=0, better="equal")
-        yield _median("changed", "one changed note: index without the model's time", took, "s", target=0.5)
+        yield _median(
+            "changed", "one changed note: index without the model's time", took, "s", target=0.5
+        )
 
     def warm_search(self) -> Iterator[Figure]:
         """Searches of an open memory, the question's vector given."""
@@ -327,7 +381,9 @@ class SearchContext:
                     value = float(np.percentile(took, part))
                     what = f"warm search, {name}, p{part}"
                     goal = target if part == 50 else None
-                    yield Figure(f"search_{key}_p{part}", what, value, "ms", how, goal, "less", tuple(took))
+                    yield Figure(
+                        f"search_{key}_p{part}", what, value, "ms", how, goal, "less", tuple(took)
+                    )
 
     def _ask(self, memory: Memory, profile: str, *, sync: bool) -> list[float]:
         memory.search(self.questions[0], profile=profile, sync=sync)
@@ -342,7 +398,9 @@ class SearchContext:
         question = "what did we decide about auth tokens"
         self.command("search", question)
         wall, cpu = self.commands("search", question)
-        yield _median("cold_search", "cold `notewell search`, packaged model", wall, "s", target=1.0)
+        yield _median(
+            "cold_search", "cold `notewell search`, packaged model", wall, "s", target=1.0
+        )
         yield _median("cold_search_cpu", "the same, CPU time", cpu, "s", clock="CPU")
         wall, cpu = self.commands("search", "--model", "none", question)
         yield _median("cold_search_keywords", "cold `notewell search`, keywords only", wall, "s")
@@ -350,13 +408,23 @@ class SearchContext:
         yield _median("version_cpu", "`notewell --version`", cpu, "s", clock="CPU", target=0.1)
         how = "peak resident size, once"
         spent = self.command("search", question, peak=True)
-        yield Figure("search_peak", "memory of a cold search, packaged model", spent.peak_bytes / 1e6, "MB", how)
+        yield Figure(
+            "search_peak",
+            "memory of a cold search, packaged model",
+            spent.peak_bytes / 1e6,
+            "MB",
+            how,
+        )
         shutil.copytree(self.root / "memory", self.home / "fresh" / "memory")
         spent = self.command("index", "--no-embed", "-w", str(self.home / "fresh"), peak=True)
-        yield Figure("index_peak", "memory of a first index, no embedding", spent.peak_bytes / 1e6, "MB", how)
+        yield Figure(
+            "index_peak", "memory of a first index, no embedding", spent.peak_bytes / 1e6, "MB", how
+        )
 
     def model(self) -> Iterator[Figure]:
-        """The packaged model: chunks a second, windows included, and what that means for a whole workspace."""
+        """The packaged model: chunks a second, windows included, and what that means for a whole
+        workspace.
+        """
         model = OwnEmbedder(MODEL)
         cores = os.cpu_count() or 1
         model.embed(["a first text, which also loads the model"], "document")
@@ -373,29 +441,50 @@ class SearchContext:
             yield Figure(f"embed_{tokens}", what, best, "chunks/s", how, 20.0, "more", tuple(wall))
             for count, target in ((600, 30.0), (6000, 300.0)):
                 what = f"embedding {count:,} chunks of {tokens} tokens"
-                yield Figure(f"embed_{tokens}_{count}", what, count / best, "s", "extrapolated from that rate", target)
+                yield Figure(
+                    f"embed_{tokens}_{count}",
+                    what,
+                    count / best,
+                    "s",
+                    "extrapolated from that rate",
+                    target,
+                )
             # Never a verdict: nobody saw this rate, it is what the CPU time would allow.
             what = f"estimate: {tokens}-token chunks, were all {cores} cores free"
             how = f"{cores} ÷ CPU seconds a chunk, not observed"
-            yield Figure(f"embed_{tokens}_estimate", what, max(cpu), "chunks/s", how, samples=tuple(cpu))
+            yield Figure(
+                f"embed_{tokens}_estimate", what, max(cpu), "chunks/s", how, samples=tuple(cpu)
+            )
         question = "what did we decide about the tokens that the gateway rejected yesterday"
-        took = [1000 * _wall(lambda: model.embed([question], "query")) for _ in range(4 * self.scale.rounds)]
+        took = [
+            1000 * _wall(lambda: model.embed([question], "query"))
+            for _ in range(4 * self.scale.rounds)
+        ]
         yield _median("embed_query", "embedding a 12-word question, warm", took, "ms", target=15.0)
 
     def other_models(self) -> Iterator[Figure]:
-        """Small transformers that read 400 word pieces of a text, and a static model of the usual size."""
+        """Small transformers that read 400 word pieces of a text, and a static model of the usual
+        size.
+        """
         texts = [self.prose.text(600, self.prose.topic()) for _ in range(self.scale.texts)]
         for key, name in (("bge", BGE.name), ("minilm", "all-MiniLM-L6-v2")):
             model = LocalEmbedder(replace(PACKAGED[name], max_tokens=400))
-            yield self._rate(f"embed_pieces_{key}", f"embedding 400 word pieces, {name}", model, texts, 15.0)
+            yield self._rate(
+                f"embed_pieces_{key}", f"embedding 400 word pieces, {name}", model, texts, 15.0
+            )
         folder = _static_model(self.home / "static")
         texts = [self.prose.text(400, self.prose.topic()) for _ in range(50 * self.scale.texts)]
         what = "embedding, 400-token chunks, static model (30,522 × 256)"
         yield self._rate("embed_static", what, at_path(str(folder)), texts, 2000.0)
 
-    def _rate(self, key: str, what: str, model: Embedder, texts: Sequence[str], target: float) -> Figure:
+    def _rate(
+        self, key: str, what: str, model: Embedder, texts: Sequence[str], target: float
+    ) -> Figure:
         model.embed(texts[:2], "document")
-        rates = [len(texts) / _wall(lambda: model.embed(texts, "document")) for _ in range(min(3, self.scale.rounds))]
+        rates = [
+            len(texts) / _wall(lambda: model.embed(texts, "document"))
+            for _ in range(min(3, self.scale.rounds))
+        ]
         how = f"best of {len(rates)} × {len(texts):,} chunks, wall"
         return Figure(key, what, max(rates), "chunks/s", how, target, "more", tuple(rates))
 
@@ -409,15 +498,35 @@ class SearchContext:
             took = self._ask(memory, "default", sync=False)
         how = f"{len(took)} questions, best of {_TRIES} each, wall"
         what = f"warm search, the model dead, p50 (keywords only: {number(plain)} ms)"
-        yield Figure("search_dead_p50", what, float(np.median(took)), "ms", how, plain + 50, "less", tuple(took))
+        yield Figure(
+            "search_dead_p50",
+            what,
+            float(np.median(took)),
+            "ms",
+            how,
+            plain + 50,
+            "less",
+            tuple(took),
+        )
         hanging = Away(hangs=True)
         with self.open(embedder=hanging) as memory:
-            first, second = (_wall(lambda: memory.search(self.questions[0], sync=False)) for _ in range(2))
+            first, second = (
+                _wall(lambda: memory.search(self.questions[0], sync=False)) for _ in range(2)
+            )
             closed = _wall(memory.close)
         hanging.go.set()
-        yield Figure("search_hanging", "search, the model hanging, deadline 3 s", first, "s", "wall, once", 3.1)
+        yield Figure(
+            "search_hanging",
+            "search, the model hanging, deadline 3 s",
+            first,
+            "s",
+            "wall, once",
+            3.1,
+        )
         yield Figure("search_hanging_next", "the search after it", second, "s", "wall, once", 0.1)
-        yield Figure("close_hanging", "closing the memory meanwhile", closed, "s", "wall, once", 0.5)
+        yield Figure(
+            "close_hanging", "closing the memory meanwhile", closed, "s", "wall, once", 0.5
+        )
         model = Clustered()
         with self.open(embedder=model) as memory:
             memory.sync()
@@ -431,19 +540,30 @@ class SearchContext:
 
     def figures(self) -> Iterator[Figure]:
         """All of them, in the order of the table."""
-        parts = (self.first_index, self.no_change, self.one_change, self.warm_search, self.processes, self.model)
+        parts = (
+            self.first_index,
+            self.no_change,
+            self.one_change,
+            self.warm_search,
+            self.processes,
+            self.model,
+        )
         for part in (*parts, self.other_models, self.faults):
             yield from part()
 
 
 def _static_model(folder: Path) -> Path:
-    """A static model with random rows, of the size of the usual small ones: speed does not depend on the numbers."""
+    """A static model with random rows, of the size of the usual small ones: speed does not depend
+    on the numbers.
+    """
     folder.mkdir(exist_ok=True)
     shutil.copy(package_file(BGE.package, BGE.vocabulary), folder / "vocab.txt")
     rows = np.random.default_rng(0).standard_normal((30522, 256)).astype("<f4")
     about = {"dtype": "F32", "shape": list(rows.shape), "data_offsets": [0, rows.nbytes]}
     header = json.dumps({"embeddings": about}).encode()
-    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + rows.tobytes())
+    (folder / "model.safetensors").write_bytes(
+        len(header).to_bytes(8, "little") + header + rows.tobytes()
+    )
     return folder
 
 
@@ -465,9 +585,15 @@ def _wall(call: Callable[[], object]) -> float:
 
 
 def _median(
-    key: str, what: str, samples: Sequence[float], unit: str, *, clock: str = "wall", target: float | None = None,
+    key: str,
+    what: str,
+    samples: Sequence[float],
+    unit: str,
+    *,
+    clock: str = "wall",
+    target: float | None = None,
     better: Better = "less",
-) -> Figure:  # fmt: skip
+) -> Figure:
     best = max(samples) if better == "more" else min(samples)
     how = f"median of {len(samples)}, {clock}; best {number(best)}"
     return Figure(key, what, statistics.median(samples), unit, how, target, better, tuple(samples))
@@ -481,11 +607,19 @@ def number(value: float) -> str:
 
 
 def free_cores(seconds: float = 0.5) -> float:
-    """How many cores are to be had: one busy process for each, and the CPU time they got over the time that passed."""
-    code = f"import time\nend = time.perf_counter() + {seconds}\nwhile time.perf_counter() < end: pass\n"
+    """How many cores are to be had: one busy process for each, and the CPU time they got over the
+    time that passed.
+    """
+    code = (
+        f"import time\nend = time.perf_counter() + {seconds}\nwhile time.perf_counter() < end: "
+        "pass\n"
+    )
     code += "print(time.process_time())"
     count = os.cpu_count() or 1
-    running = [subprocess.Popen([sys.executable, "-S", "-c", code], stdout=subprocess.PIPE) for _ in range(count)]
+    running = [
+        subprocess.Popen([sys.executable, "-S", "-c", code], stdout=subprocess.PIPE)
+        for _ in range(count)
+    ]
     return sum(float(process.communicate()[0]) for process in running) / seconds
 
 

@@ -1,7 +1,9 @@
-"""A workspace of made-up notes: the same seed gives the same files, and no data from elsewhere is needed.
+"""A workspace of made-up notes: the same seed gives the same files, and no data from elsewhere is
+needed.
 
-Words follow Zipf's law. The first ranks are the words of the sample notes by their own frequency, then come plain
-nouns, then compounds of two nouns, so that common, rare and very rare words all occur as they do in real notes.
+Words follow Zipf's law. The first ranks are the words of the sample notes by their own frequency,
+then come plain nouns, then compounds of two nouns, so that common, rare and very rare words all
+occur as they do in real notes.
 """
 
 from __future__ import annotations
@@ -47,7 +49,10 @@ _WORD = re.compile(r"[a-z]{2,}")
 def sample_files() -> dict[str, str]:
     """The sample notes that come with the package, by their path."""
     folder = Path(str(files(notewell.surfaces) / "sample"))
-    return {p.relative_to(folder).as_posix(): p.read_text(encoding="utf-8") for p in sorted(folder.rglob("*.md"))}
+    return {
+        p.relative_to(folder).as_posix(): p.read_text(encoding="utf-8")
+        for p in sorted(folder.rglob("*.md"))
+    }
 
 
 def nouns() -> list[str]:
@@ -79,7 +84,9 @@ class Prose:
     def draw(self, count: int, topic: Sequence[str]) -> list[str]:
         """Words in a row: one in four of the topic, the others by Zipf's law."""
         words = self.random.choices(self.words, cum_weights=self._weights, k=count)
-        return [self.random.choice(topic) if self.random.random() < _TOPIC_SHARE else w for w in words]
+        return [
+            self.random.choice(topic) if self.random.random() < _TOPIC_SHARE else w for w in words
+        ]
 
     def sentence(self, topic: Sequence[str]) -> str:
         """Six to eighteen words."""
@@ -100,18 +107,30 @@ class Prose:
         for _ in range(self.random.randint(1, 3)):
             kind = self.random.random()
             if kind < 0.7:
-                parts.append(_wrapped([self.sentence(topic) for _ in range(self.random.randint(2, 6))]))
+                parts.append(
+                    _wrapped([self.sentence(topic) for _ in range(self.random.randint(2, 6))])
+                )
             elif kind < 0.9:
-                parts.append("\n".join(f"- {self.sentence(topic)}" for _ in range(self.random.randint(3, 6))))
+                parts.append(
+                    "\n".join(f"- {self.sentence(topic)}" for _ in range(self.random.randint(3, 6)))
+                )
             else:
-                lines = ["_".join(self.draw(2, topic)) + " = " + str(self.random.randrange(10_000)) for _ in range(4)]
+                lines = [
+                    "_".join(self.draw(2, topic)) + " = " + str(self.random.randrange(10_000))
+                    for _ in range(4)
+                ]
                 parts.append("\n".join(["```", *lines, "```"]))
         return "\n\n".join(parts)
 
     def note(self, title: str) -> str:
         """A title and two to four sections on one topic."""
         topic = self.topic()
-        return "\n\n".join([f"# {title}", *(self.section(topic) for _ in range(self.random.randint(2, 4)))]) + "\n"
+        return (
+            "\n\n".join(
+                [f"# {title}", *(self.section(topic) for _ in range(self.random.randint(2, 4)))]
+            )
+            + "\n"
+        )
 
 
 def _wrapped(sentences: Sequence[str]) -> str:
@@ -125,9 +144,14 @@ def _wrapped(sentences: Sequence[str]) -> str:
 
 
 def write_workspace(root: Path, notes: int, *, seed: int = 7) -> Prose:
-    """Writes the notes, the sample notes among them; all were last changed an hour ago, as settled files are."""
+    """Writes the notes, the sample notes among them; all were last changed an hour ago, as settled
+    files are.
+    """
     prose = Prose(seed)
-    texts = {name if "/" not in name else f"memory/sample/{name}": t for name, t in sample_files().items()}
+    texts = {
+        name if "/" not in name else f"memory/sample/{name}": t
+        for name, t in sample_files().items()
+    }
     first = dt.date(2023, 1, 2)
     number = 0
     while len(texts) < notes:
@@ -136,7 +160,9 @@ def write_workspace(root: Path, notes: int, *, seed: int = 7) -> Prose:
             texts[f"memory/{day[:7]}/{day}-{number}.md"] = prose.note(day)
         else:
             name = "-".join(prose.random.sample(prose.words[100:1500], 2))
-            texts[f"memory/topics/{prose.words[300 + number % 40]}/{name}-{number}.md"] = prose.note(name)
+            texts[f"memory/topics/{prose.words[300 + number % 40]}/{name}-{number}.md"] = (
+                prose.note(name)
+            )
         number += 1
     changed = dt.datetime.now(dt.UTC).timestamp() - 3600
     for path, text in texts.items():
@@ -149,7 +175,14 @@ def write_workspace(root: Path, notes: int, *, seed: int = 7) -> Prose:
 
 def questions(prose: Prose, root: Path, count: int) -> list[str]:
     """Questions of four to twelve words about notes that are there."""
-    openings = ("what did we decide about", "when was the", "why does", "who looks after the", "how do I", "")
+    openings = (
+        "what did we decide about",
+        "when was the",
+        "why does",
+        "who looks after the",
+        "how do I",
+        "",
+    )
     notes = sorted((root / "memory").rglob("*.md"))
     found = []
     for _ in range(count):

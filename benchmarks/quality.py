@@ -22,7 +22,16 @@ from notewell.eval import metrics, report, runner, sets
 from notewell.search import confidence
 from notewell.search.combine import WEIGHTS
 
-PROFILES = ("default", "lexical", "vector", "rrf", "maxnorm", "openclaw", "openclaw-2026.2.13", "siftcoder")
+PROFILES = (
+    "default",
+    "lexical",
+    "vector",
+    "rrf",
+    "maxnorm",
+    "openclaw",
+    "openclaw-2026.2.13",
+    "siftcoder",
+)
 OUTPUT = Path(__file__).with_name("QUALITY.md")
 TUNING = Path(__file__).with_name("tuning.json")
 SURENESS = TUNING.with_name("confidence.json")
@@ -60,9 +69,15 @@ def page(runs: list[runner.Run], model: str, took_s: float, *, most: int) -> str
             f"notewell {__version__}, {model}, Python {platform.python_version()}; {took_s / 60:.0f} minutes. "
             "Produced by `make quality SETS=folder`; the sets are public and are not part of this repository."
         ),
-        "File level: a file has the rank of its first passage. The first 50 hits count, without a threshold.",
+        (
+            "File level: a file has the rank of its first passage. The first 50 hits count, without a "
+            "threshold."
+        ),
         f"Of sets with more than {most:,} questions, every n-th was asked.",
-        "The weights and stages of the default were chosen on these sets, so its figures are fitted.",
+        (
+            "The weights and stages of the default were chosen on these sets, so its figures are "
+            "fitted."
+        ),
         "*Left out* shows how such weights do on a set they were not fitted on.",
         "",
         "## nDCG@10",
@@ -77,7 +92,13 @@ def page(runs: list[runner.Run], model: str, took_s: float, *, most: int) -> str
     means = report.means(runs)
     lines += [_row(["mean", "", *(f"{means[p]:.3f}" for p in PROFILES)]), ""]
     lines += ["## The default against each other profile", ""]
-    lines += ["Difference of nDCG@10 with its 95 % interval, paired bootstrap over questions; bold where p < 0.05.", ""]
+    lines += [
+        (
+            "Difference of nDCG@10 with its 95 % interval, paired bootstrap over questions; bold "
+            "where p < 0.05."
+        ),
+        "",
+    ]
     lines += _head(["set", *PROFILES[1:]])
     wins = dict.fromkeys(PROFILES[1:], 0)
     for name in names:
@@ -96,7 +117,11 @@ def page(runs: list[runner.Run], model: str, took_s: float, *, most: int) -> str
     for name in names:
         for profile in PROFILES[:3]:
             values = by[name, profile].summary()
-            lines.append(_row([name, profile, *(f"{values[m]:.3f}" if m in values else "" for m in MEASURES)]))
+            lines.append(
+                _row(
+                    [name, profile, *(f"{values[m]:.3f}" if m in values else "" for m in MEASURES)]
+                )
+            )
     lines += [
         "",
         *confidence_left_out(SURENESS),
@@ -111,11 +136,17 @@ def page(runs: list[runner.Run], model: str, took_s: float, *, most: int) -> str
 
 
 def left_out(saved: Path) -> list[str]:
-    """How the weights of `make tune` do on sets that they were not fitted on, and whether its tables are in use."""
+    """How the weights of `make tune` do on sets that they were not fitted on, and whether its
+    tables are in use.
+    """
     if not saved.is_file():
         return []
     tuned = json.loads(saved.read_text(encoding="utf-8"))
-    same = "These are in use." if tuned["tables"] == {"WEIGHTS": dict(WEIGHTS)} else "**These are not in use.**"
+    same = (
+        "These are in use."
+        if tuned["tables"] == {"WEIGHTS": dict(WEIGHTS)}
+        else "**These are not in use.**"
+    )
     lines = [
         "## Left out",
         "",
@@ -128,12 +159,20 @@ def left_out(saved: Path) -> list[str]:
     ]
     keys = ("fitted", "left_out", "better_leg")
     rows = tuned["sets"]
-    lines += [_row([name, *(f"{figures[key]:.3f}" for key in keys)]) for name, figures in rows.items()]
-    return [*lines, _row(["mean", *(f"{sum(f[k] for f in rows.values()) / len(rows):.3f}" for k in keys)]), ""]
+    lines += [
+        _row([name, *(f"{figures[key]:.3f}" for key in keys)]) for name, figures in rows.items()
+    ]
+    return [
+        *lines,
+        _row(["mean", *(f"{sum(f[k] for f in rows.values()) / len(rows):.3f}" for k in keys)]),
+        "",
+    ]
 
 
 def confidence_left_out(saved: Path) -> list[str]:
-    """How the confidence does on sets that it was not fitted on, and whether its tables are in use."""
+    """How the confidence does on sets that it was not fitted on, and whether its tables are in
+    use.
+    """
     if not saved.is_file():
         return []
     tuned = json.loads(saved.read_text(encoding="utf-8"))
@@ -143,14 +182,25 @@ def confidence_left_out(saved: Path) -> list[str]:
     keys = ("calibration", "none", "other")
     head = [f"{key}{more}" for more in ("", ", words alone") for key in keys]
     cells = [
-        [name, *(f"{one[t][key]:.3f}" if key in one.get(t, {}) else "" for t in sides for key in keys)]
+        [
+            name,
+            *(f"{one[t][key]:.3f}" if key in one.get(t, {}) else "" for t in sides for key in keys),
+        ]
         for name, one in tuned["sets"].items()
     ]
     text = (
         "Confidence fitted without the set in question: the calibration error of the first six hits, and how often the "
         "best hit of a question with an answer is surer than that of one without (none) or of another set (other). "
     )
-    return ["## Confidence, left out", "", text + same, "", *_head(["set", *head]), *map(_row, cells), ""]
+    return [
+        "## Confidence, left out",
+        "",
+        text + same,
+        "",
+        *_head(["set", *head]),
+        *map(_row, cells),
+        "",
+    ]
 
 
 def _measure(path: Path, cache: Path, most: int) -> list[runner.Run]:
@@ -167,20 +217,27 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "notewell" / "eval")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument(
-        "--questions", type=int, default=1500, help="ask at most so many questions of a set, evenly spaced"
+        "--questions",
+        type=int,
+        default=1500,
+        help="ask at most so many questions of a set, evenly spaced",
     )
     options = parser.parse_args()
     begun = time.monotonic()
     paths = sorted((p.parent for p in options.folder.glob("*/corpus.jsonl")), key=lambda p: p.name)
     found: dict[Path, list[runner.Run]] = {}
     with ProcessPoolExecutor(max_workers=options.jobs) as pool:
-        done = pool.map(_measure, paths, [options.cache] * len(paths), [options.questions] * len(paths))
+        done = pool.map(
+            _measure, paths, [options.cache] * len(paths), [options.questions] * len(paths)
+        )
         for path, runs in zip(paths, done, strict=True):
             found[path] = runs
             sys.stderr.write(f"{path.name} done, {time.monotonic() - begun:.0f} s\n")
     model = embedder("auto")
     name = model.id if model else "no model"
-    text = page([r for p in paths for r in found[p]], name, time.monotonic() - begun, most=options.questions)
+    text = page(
+        [r for p in paths for r in found[p]], name, time.monotonic() - begun, most=options.questions
+    )
     OUTPUT.write_text(text, encoding="utf-8")
     sys.stdout.write(f"wrote {OUTPUT.name}\n")
 

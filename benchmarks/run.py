@@ -1,4 +1,6 @@
-"""`make bench`: measures notewell on this machine and prints a table of what, how much, the target and the verdict."""
+"""`make bench`: measures notewell on this machine and prints a table of what, how much, the target
+and the verdict.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the `notewell` command does, before numpy is loaded
+os.environ.setdefault(
+    "OPENBLAS_NUM_THREADS", "1"
+)  # as the `notewell` command does, before numpy is loaded
 
 from measure import FULL, QUICK, Figure, SearchContext, machine, number
 
@@ -23,14 +27,23 @@ def line(figure: Figure) -> list[str]:
     if figure.target is not None:
         sign = {"less": "≤", "more": "≥", "equal": "="}[figure.better]
         target = f"{sign} {number(figure.target)} {figure.unit}"
-    return [figure.what, f"{number(figure.value)} {figure.unit}", target, figure.verdict, figure.how]
+    return [
+        figure.what,
+        f"{number(figure.value)} {figure.unit}",
+        target,
+        figure.verdict,
+        figure.how,
+    ]
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table with even columns."""
     rows = [["what", "figure", "target", "verdict", "how"], *rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + " |" for row in rows]
+    lines = [
+        "| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + " |"
+        for row in rows
+    ]
     return "\n".join([lines[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *lines[1:]])
 
 
@@ -46,7 +59,9 @@ def about(host: dict[str, Any], notes: int) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Measures, shows, and writes the raw figures where asked."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a small workspace, to see that everything works")
+    parser.add_argument(
+        "--quick", action="store_true", help="a small workspace, to see that everything works"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the raw figures to a file")
     asked = parser.parse_args(arguments)
     scale = QUICK if asked.quick else FULL

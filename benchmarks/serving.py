@@ -1,7 +1,8 @@
-"""`make bench-serve`: how servers answer at 6,000 passages: MCP, HTTP under load, and the page in a browser.
+"""`make bench-serve`: how servers answer at 6,000 passages: MCP, HTTP under load, and the page in a
+browser.
 
-The passages' vectors are synthetic (as in `make bench`), stored under the packaged model's name; questions are embedded
-by the packaged model itself, so that every answer pays for its question.
+The passages' vectors are synthetic (as in `make bench`), stored under the packaged model's name;
+questions are embedded by the packaged model itself, so that every answer pays for its question.
 """
 
 from __future__ import annotations
@@ -75,8 +76,13 @@ class Client:
 
     def search(self, question: str) -> float:
         begun = time.perf_counter()
-        answer = self.call("tools/call", {"name": "memory_search", "arguments": {"query": question}})
-        if answer["result"].get("isError") or answer["result"]["structuredContent"]["mode"] != "hybrid":
+        answer = self.call(
+            "tools/call", {"name": "memory_search", "arguments": {"query": question}}
+        )
+        if (
+            answer["result"].get("isError")
+            or answer["result"]["structuredContent"]["mode"] != "hybrid"
+        ):
             raise SystemExit(f"not a hybrid answer: {answer}")
         return (time.perf_counter() - begun) * 1000
 
@@ -99,18 +105,42 @@ def mcp(root: Path, home: Path, questions: Sequence[str]) -> Iterator[Figure]:
     each = (cpu(client.process.pid) - before) / len(took) * 1000
     client.close()
     how = f"median of {len(firsts)} processes, wall; best {min(firsts):.2f}"
-    yield Figure("mcp_first", "first MCP answer after process start", statistics.median(firsts), "s", how, 1.5)
-    yield Figure("mcp_first_cpu", "the same, CPU time", statistics.median(spent), "s", "median of 3, both cores")
+    yield Figure(
+        "mcp_first",
+        "first MCP answer after process start",
+        statistics.median(firsts),
+        "s",
+        how,
+        1.5,
+    )
+    yield Figure(
+        "mcp_first_cpu",
+        "the same, CPU time",
+        statistics.median(spent),
+        "s",
+        "median of 3, both cores",
+    )
     how = f"{len(took)} questions, each once, wall; p95 {np.percentile(took, 95):.0f}"
-    yield Figure("mcp_later", "later MCP answers, question embedded, p50", statistics.median(took), "ms", how, 50.0)
-    yield Figure("mcp_later_cpu", "the same, CPU time", each, "ms", "mean, with what runs in the background")
+    yield Figure(
+        "mcp_later",
+        "later MCP answers, question embedded, p50",
+        statistics.median(took),
+        "ms",
+        how,
+        50.0,
+    )
+    yield Figure(
+        "mcp_later_cpu", "the same, CPU time", each, "ms", "mean, with what runs in the background"
+    )
 
 
 @contextlib.contextmanager
 def serving(root: Path, home: Path) -> Iterator[tuple[int, int]]:
     """A server process: its port and its process id."""
     process = subprocess.Popen(
-        [*START, "serve", "-w", str(root), "--port", "0"], stderr=subprocess.PIPE, env=environment(home)
+        [*START, "serve", "-w", str(root), "--port", "0"],
+        stderr=subprocess.PIPE,
+        env=environment(home),
     )
     assert process.stderr is not None
     said = re.search(r"http://127\.0\.0\.1:(\d+)/", process.stderr.readline().decode())
@@ -136,7 +166,9 @@ def resident(pid: int) -> float:
     return 0.0
 
 
-def load(port: int, pid: int, questions: Sequence[str], seconds: float, *, clients: int) -> Iterator[Figure]:
+def load(
+    port: int, pid: int, questions: Sequence[str], seconds: float, *, clients: int
+) -> Iterator[Figure]:
     """So many clients at once, each asking again as soon as it has its answer."""
     took: list[float] = []
     errors: list[str] = []
@@ -150,7 +182,9 @@ def load(port: int, pid: int, questions: Sequence[str], seconds: float, *, clien
             begun = time.perf_counter()
             body = json.dumps({"query": questions[n % len(questions)]})
             try:
-                connection.request("POST", "/api/search", body, {"Content-Type": "application/json"})
+                connection.request(
+                    "POST", "/api/search", body, {"Content-Type": "application/json"}
+                )
                 answer = connection.getresponse()
                 data = answer.read()
             except OSError as error:
@@ -182,7 +216,9 @@ def load(port: int, pid: int, questions: Sequence[str], seconds: float, *, clien
     yield Figure(f"{name}_errors", f"{what}: errors", len(errors), "errors", asked, 0, "equal")
     yield Figure(f"{name}_rate", "the same: answers", len(took) / seconds, "/s", asked)
     yield Figure(f"{name}_p50", "the same: p50", median, "ms", asked)
-    yield Figure(f"{name}_p99", "the same: p99", slow, "ms", f"{asked}; target 8 × p50", 8.0 * median)
+    yield Figure(
+        f"{name}_p99", "the same: p99", slow, "ms", f"{asked}; target 8 × p50", 8.0 * median
+    )
     third = max(1, len(sizes) // 3)
     grown = statistics.median(sizes[-third:]) - statistics.median(sizes[third : 2 * third])
     how = f"last third against the middle third; {sizes[-1]:.0f} MB at the end"
@@ -201,7 +237,9 @@ def browser() -> Iterator[Any]:
         yield None
         return
     with sync_playwright() as play:
-        made = play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        made = play.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
         yield made
         made.close()
 
@@ -222,22 +260,40 @@ def opened(port: int, pid: int, count: int) -> Iterator[Figure]:
             )
             made.goto(f"http://127.0.0.1:{port}/")
             made.wait_for_selector(".figures")
-            made.wait_for_function("() => performance.getEntriesByName('first-contentful-paint').length")
+            made.wait_for_function(
+                "() => performance.getEntriesByName('first-contentful-paint').length"
+            )
             if n:  # the first one wakes the server up
-                painted.append(made.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+                painted.append(
+                    made.evaluate(
+                        "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+                    )
+                )
                 filled.append(made.evaluate("window.filled"))
             else:
                 before = cpu(pid)
             context.close()
-    how = f"{len(painted)} fresh tabs, {count:,} notes, empty cache of the browser, wall; worst {max(painted):.0f}"
-    yield Figure("page_paint", "page: first paint of Home, p50", statistics.median(painted), "ms", how, 200.0)
+    how = (
+        f"{len(painted)} fresh tabs, {count:,} notes, empty cache of the browser, wall; worst "
+        f"{max(painted):.0f}"
+    )
+    yield Figure(
+        "page_paint", "page: first paint of Home, p50", statistics.median(painted), "ms", how, 200.0
+    )
     how = f"the same tabs; worst {max(filled):.0f}"
     yield Figure("page_home", "page: all of Home, p50", statistics.median(filled), "ms", how)
     each = (cpu(pid) - before) / len(filled) * 1000
-    yield Figure("page_home_cpu", "the same, CPU time of the server", each, "ms", "mean, with all files of the page")
+    yield Figure(
+        "page_home_cpu",
+        "the same, CPU time of the server",
+        each,
+        "ms",
+        "mean, with all files of the page",
+    )
 
 
-# One key stroke after another, each as soon as the hits of the one before are shown; the time until they are.
+# One key stroke after another, each as soon as the hits of the one before are shown; the time until
+# they are.
 _TYPE = """async (text) => {
   const box = document.getElementById('query');
   const took = [];
@@ -275,7 +331,13 @@ def typed(port: int, pid: int, questions: Sequence[str], count: int) -> Iterator
     how = f"{len(took)} key strokes of {len(questions)} questions in headless Chromium, wall"
     yield Figure(key, f"{what}, p50", statistics.median(took), "ms", how)
     yield Figure(f"{key}_p95", "the same, p95", float(np.percentile(took, 95)), "ms", how, 60.0)
-    yield Figure(f"{key}_cpu", "the same, CPU time of the server", each, "ms", "mean, question embedded, hits rendered")
+    yield Figure(
+        f"{key}_cpu",
+        "the same, CPU time of the server",
+        each,
+        "ms",
+        "mean, question embedded, hits rendered",
+    )
 
 
 def drawn(port: int, questions: Sequence[str]) -> Iterator[Figure]:
@@ -299,7 +361,14 @@ def drawn(port: int, questions: Sequence[str]) -> Iterator[Figure]:
                 pools.append(made.locator("#slopes path.near").count())
             made.get_by_role("button", name="Reset to the profile").click()
     how = f"{len(took)} steps of {statistics.median(pools):.0f} candidates; worst {max(took):.0f}"
-    yield Figure("page_draw", "page: the drawing of one slider step, p50", statistics.median(took), "ms", how, 50.0)
+    yield Figure(
+        "page_draw",
+        "page: the drawing of one slider step, p50",
+        statistics.median(took),
+        "ms",
+        how,
+        50.0,
+    )
 
 
 def workspace(root: Path, count: int) -> None:
@@ -317,7 +386,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--notes", type=int, default=NOTES)
     parser.add_argument("--many", type=int, default=MANY, help="how many notes Home is opened with")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long the clients ask")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="make the workspace here, or use the one there")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="make the workspace here, or use the one there"
+    )
     asked = parser.parse_args(arguments)
     host = machine()
     with tempfile.TemporaryDirectory(prefix="notewell-serve-") as folder:
@@ -331,11 +402,17 @@ def main(arguments: Sequence[str]) -> int:
             chunks = memory.store.counts()["chunks"]
         figures = list(mcp(root, home, questions[:63]))
         with serving(root, home) as (port, pid):
-            figures += [*typed(port, pid, questions[100:115], asked.notes), *drawn(port, questions[100:115])]
+            figures += [
+                *typed(port, pid, questions[100:115], asked.notes),
+                *drawn(port, questions[100:115]),
+            ]
             for clients in CLIENTS:
                 figures += load(port, pid, questions[:100], asked.seconds, clients=clients)
         with serving(base / "many", home) as (port, pid):
-            figures += [*opened(port, pid, asked.many), *typed(port, pid, questions[100:115], asked.many)]
+            figures += [
+                *opened(port, pid, asked.many),
+                *typed(port, pid, questions[100:115], asked.many),
+            ]
     print(f"{chunks:,} passages; {about(host, asked.notes)}\n")
     print(table([line(f) for f in figures]))
     return 0

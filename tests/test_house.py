@@ -24,19 +24,37 @@ def name_of(path: Path) -> str:
     return path.relative_to(SOURCE).as_posix()
 
 
-PARTS = {"connection.py", "documents.py", "keywords.py", "vectors.py", "relations.py", "history.py", "session.py"}
+PARTS = {
+    "connection.py",
+    "documents.py",
+    "keywords.py",
+    "vectors.py",
+    "relations.py",
+    "history.py",
+    "session.py",
+}
 
 
 def test_two_modules_do_not_share_a_name() -> None:
     """But for the parts of a store, which have the same names in every store."""
-    own = [p.name for p in FILES if p.name not in {"__init__.py", "__main__.py"} and p.parent.parent.name != "store"]
-    own += [p.name for p in (SOURCE / "store/sqlite").glob("*.py") if p.name not in {"__init__.py", *PARTS}]
+    own = [
+        p.name
+        for p in FILES
+        if p.name not in {"__init__.py", "__main__.py"} and p.parent.parent.name != "store"
+    ]
+    own += [
+        p.name
+        for p in (SOURCE / "store/sqlite").glob("*.py")
+        if p.name not in {"__init__.py", *PARTS}
+    ]
     assert {name for name, count in Counter(own).items() if count > 1} == set()
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_each_store_has_the_same_parts(store: str) -> None:
-    assert PARTS | {"schema.py", "store.py"} <= {p.name for p in (SOURCE / "store" / store).glob("*.py")}
+    assert PARTS | {"schema.py", "store.py"} <= {
+        p.name for p in (SOURCE / "store" / store).glob("*.py")
+    }
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
@@ -54,26 +72,46 @@ def test_the_former_name_is_only_in_the_changelog() -> None:
     texts = {".py", ".md", ".toml", ".js", ".html", ".css", ".yml", ".json", ".jsonl", ".lock", ""}
     folders = ("src", "tests", "docs", "benchmarks", "tools", ".ci", ".github")
     pages = [p for f in folders for p in (ROOT / f).rglob("*") if p.is_file() and p.suffix in texts]
-    pages += [p for p in ROOT.iterdir() if p.is_file() and p.suffix in texts and not p.name.startswith(".cov")]
+    pages += [
+        p
+        for p in ROOT.iterdir()
+        if p.is_file() and p.suffix in texts and not p.name.startswith(".cov")
+    ]
     found = {
         p.relative_to(ROOT).as_posix(): count
         for p in pages
         if "__pycache__" not in p.parts and ".peers" not in p.parts
-        if (count := len(re.findall(former, p.read_text(encoding="utf-8", errors="replace"), re.IGNORECASE)))
+        if (
+            count := len(
+                re.findall(former, p.read_text(encoding="utf-8", errors="replace"), re.IGNORECASE)
+            )
+        )
     }
     assert found == {"CHANGELOG.md": 1}
 
 
 def test_the_glossary_stays_short() -> None:
-    lines = (ROOT / "AGENTS.md").read_text(encoding="utf-8").split("## Words")[1].split("\n## ")[0].splitlines()
-    cells = [cell.strip() for line in lines if line.startswith("| ") for cell in line.strip("|").split(" | ")[::2]]
+    lines = (
+        (ROOT / "AGENTS.md")
+        .read_text(encoding="utf-8")
+        .split("## Words")[1]
+        .split("\n## ")[0]
+        .splitlines()
+    )
+    cells = [
+        cell.strip()
+        for line in lines
+        if line.startswith("| ")
+        for cell in line.strip("|").split(" | ")[::2]
+    ]
     words = [cell for cell in cells if cell and cell not in ("word", "---")]
     assert "workspace" in words
     assert len(words) == len(set(words)) <= MOST_WORDS
 
 
 ODD_WORDS = re.compile(
-    r"\banew\b|\bmend(?:s|ed|ing)?\b|(?<![Tt]here )\b(?:is|are) no (?!longer\b|more\b)[a-z]|of (?:its|their) own\b"
+    r"\banew\b|\bmend(?:s|ed|ing)?\b|(?<![Tt]here )\b(?:is|are) no (?!longer\b|more\b)[a-z]|of "
+    r"(?:its|their) own\b"
 )
 
 
@@ -105,7 +143,9 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class Place:
-    """A piece of the source of a test, what it is a part of, and the function or class around both."""
+    """A piece of the source of a test, what it is a part of, and the function or class around
+    both.
+    """
 
     path: Path
     node: ast.AST
@@ -130,12 +170,18 @@ def places() -> list[Place]:
         for top in ast.parse(path.read_text(encoding="utf-8")).body:
             for around in ast.walk(top):
                 nodes = ast.iter_child_nodes(around)
-                found += [Place(path, n, around, top) for n in nodes if isinstance(n, (ast.Call, ast.Compare))]
+                found += [
+                    Place(path, n, around, top)
+                    for n in nodes
+                    if isinstance(n, (ast.Call, ast.Compare))
+                ]
     return found
 
 
 def takes_the_time(place: Place) -> bool:
-    """Whether a clock is read for anything but a moment far away, or a look whether one has come."""
+    """Whether a clock is read for anything but a moment far away, or a look whether one has
+    come.
+    """
     node, around = place.node, place.around
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
@@ -157,10 +203,16 @@ def bounds_a_time(place: Place) -> bool:
 
 
 def test_no_verdict_depends_on_how_fast_the_machine_is() -> None:
-    """Steps, calls and bytes are counted; the slow runs measure, by processor time and the best of a few tries."""
+    """Steps, calls and bytes are counted; the slow runs measure, by processor time and the best of
+    a few tries.
+    """
     found = [p for p in places() if takes_the_time(p) or bounds_a_time(p)]
     assert {p.name for p in found} >= MEASURES.keys()
-    assert [f"{p.name}: {ast.unparse(p.node)}" for p in found if p.name not in MEASURES and not p.is_slow] == []
+    assert [
+        f"{p.name}: {ast.unparse(p.node)}"
+        for p in found
+        if p.name not in MEASURES and not p.is_slow
+    ] == []
 
 
 def test_a_wait_of_a_test_is_a_poll_or_a_guard_that_only_a_hang_meets() -> None:
@@ -181,7 +233,11 @@ def test_a_wait_of_a_test_is_a_poll_or_a_guard_that_only_a_hang_meets() -> None:
 def test_an_example_may_take_as_long_as_it_likes() -> None:
     assert settings().deadline is None
     assert HealthCheck.too_slow in settings().suppress_health_check
-    calls = [p.node for p in places() if isinstance(p.node, ast.Call) and ast.unparse(p.node.func) == "settings"]
+    calls = [
+        p.node
+        for p in places()
+        if isinstance(p.node, ast.Call) and ast.unparse(p.node.func) == "settings"
+    ]
     assert calls
     deadlines = [k.value for call in calls for k in call.keywords if k.arg == "deadline"]
     assert {ast.unparse(value) for value in deadlines} <= {"None"}

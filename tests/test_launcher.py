@@ -1,4 +1,6 @@
-"""Nothing in a folder that is open can run: one module starts every process, and none finds its modules there."""
+"""Nothing in a folder that is open can run: one module starts every process, and none finds its
+modules there.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ from notewell.surfaces.hooks.hosts import EVENTS, HOSTS
 SOURCE = Path(__file__).parents[1] / "src/notewell"
 DRIVER = Path(__file__).with_name("background.py")
 PATIENCE_S = 60.0
-linux = pytest.mark.skipif(sys.platform != "linux", reason="becomes the parent of what is left behind")
+linux = pytest.mark.skipif(
+    sys.platform != "linux", reason="becomes the parent of what is left behind"
+)
 
 # --- the source ---
 
@@ -63,7 +67,9 @@ STARTS = {
 ALLOWED = {
     "surfaces/hooks/deadline.py:os.fork": "a copy of this process, which has its modules",
     "surfaces/install/entries.py:sys.executable": "its folder, in which the program is looked for",
-    "surfaces/install/events.py:subprocess": "writes words as one line of the shell, and starts nothing",
+    "surfaces/install/events.py:subprocess": (
+        "writes words as one line of the shell, and starts nothing"
+    ),
 }
 
 
@@ -92,7 +98,9 @@ def starters(text: str) -> Iterator[str]:
                     else []
                 ),
             ]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("__import__", "import_module")):
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
+            ("__import__", "import_module")
+        ):
             named = [str(one.value) for one in node.args if isinstance(one, ast.Constant)]
         elif isinstance(node, ast.Name):
             named = [node.id]
@@ -140,13 +148,17 @@ def names() -> set[str]:
 
 
 class Clone:
-    """A folder of notes with a module for every name that Python may look for, and what those did."""
+    """A folder of notes with a module for every name that Python may look for, and what those
+    did.
+    """
 
     def __init__(self, folder: Path, log: Path) -> None:
         self.folder, self.log = folder, log
         code = f"with open({str(log)!r}, 'a') as log: print(__name__, __file__, file=log)\n"
         (folder / "memory").mkdir(parents=True)
-        (folder / "memory/a.md").write_text("# Cranes\n\nThe crane is tall and answers on port 9443.\n")
+        (folder / "memory/a.md").write_text(
+            "# Cranes\n\nThe crane is tall and answers on port 9443.\n"
+        )
         (folder / "notewell").mkdir()
         for name in ("__init__", "__main__"):
             (folder / f"notewell/{name}.py").write_text(code)
@@ -180,16 +192,22 @@ def clone(pristine: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
 @pytest.fixture
 def engines(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Engines are wanted, and end as soon as nobody asks them."""
-    with tempfile.TemporaryDirectory(prefix="nw", dir="/tmp") as runtime:  # a socket's path must be short
+    with tempfile.TemporaryDirectory(
+        prefix="nw", dir="/tmp"
+    ) as runtime:  # a socket's path must be short
         monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
         monkeypatch.setenv("NOTEWELL_ENGINE_IDLE_S", "0.01")
         monkeypatch.delenv("NOTEWELL_ENGINE_ENABLED")
         yield
 
 
-def ended(folder: Path, *lines: dict[str, Any], env: dict[str, str] | None = None) -> list[dict[str, Any]]:
+def ended(
+    folder: Path, *lines: dict[str, Any], env: dict[str, str] | None = None
+) -> list[dict[str, Any]]:
     """What commands said in a folder, after everything that they started has ended."""
-    words = [{**one, "words": [sys.executable, "-P", "-m", "notewell", *one["words"]]} for one in lines]
+    words = [
+        {**one, "words": [sys.executable, "-P", "-m", "notewell", *one["words"]]} for one in lines
+    ]
     done = subprocess.run(
         [sys.executable, "-P", str(DRIVER)],
         cwd=folder,
@@ -263,8 +281,12 @@ def test_no_hook_in_a_hostile_clone_runs_anything_of_it(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))  # nothing was kept a moment ago
     (told,) = ended(clone.folder, hooked(event, host, clone.folder))
     assert told["code"] == 0
-    kept = [line for line in told["started"] if line[1:6] == ["-P", "-m", "notewell", "hook", "keep"]]
-    assert len(kept) == (event not in ("prompt", "something-new")), "what is new is kept in the background"
+    kept = [
+        line for line in told["started"] if line[1:6] == ["-P", "-m", "notewell", "hook", "keep"]
+    ]
+    assert len(kept) == (event not in ("prompt", "something-new")), (
+        "what is new is kept in the background"
+    )
     assert told["started"] == kept
     assert clone.ran == ""
 
@@ -312,7 +334,9 @@ def test_the_driver_sees_what_runs_and_what_is_left(clone: Clone) -> None:
     assert str(clone.folder) in clone.ran
 
 
-def test_a_second_reader_runs_nothing_of_the_folder(clone: Clone, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+def test_a_second_reader_runs_nothing_of_the_folder(
+    clone: Clone, monkeypatch: pytest.MonkeyPatch, root: Path
+) -> None:
     """As in an interactive Python, which itself looks for modules in the current folder."""
     from notewell.index.read_ahead import Reader, ReadingAhead, Task
     from notewell.sources.files import FileSource
@@ -365,7 +389,9 @@ def test_what_its_user_installed_is_found_as_before(tmp_path: Path) -> None:
     assert told_by("import own_module; print(own_module.WORD)", env) == "found"
 
 
-def test_it_works_in_a_folder_that_is_nobodys(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_works_in_a_folder_that_is_nobodys(
+    clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(clone.folder)
     assert told_by("import os; print(os.getcwd())", dict(os.environ)) == NEUTRAL
 
@@ -381,7 +407,9 @@ def test_in_a_folder_that_was_deleted_a_process_starts_as_anywhere(
     assert told_by("import os; print(os.environ['PYTHONPATH'])", env) == str(tmp_path)
 
 
-def test_what_is_relative_means_the_same_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_relative_means_the_same_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     given = {
         "NOTEWELL_WORKSPACE": "notes",
@@ -389,7 +417,9 @@ def test_what_is_relative_means_the_same_to_it(tmp_path: Path, monkeypatch: pyte
         "TMPDIR": "tmp",
         "NOTEWELL_EMBED_MODEL": "./m",
     }
-    made = environment({**given, "HERMES_HOME": "/h", "QWEN_HOME": "", "XDG_STATE_HOME": "state", "TERM": "dumb"})
+    made = environment(
+        {**given, "HERMES_HOME": "/h", "QWEN_HOME": "", "XDG_STATE_HOME": "state", "TERM": "dumb"}
+    )
     assert {name: made[name] for name in given} == {
         name: str(tmp_path / value.removeprefix("./")) for name, value in given.items()
     }
@@ -421,7 +451,10 @@ def test_a_program_that_is_no_python_is_not_started_again(monkeypatch: pytest.Mo
 def test_what_is_detached_outlives_its_parent(tmp_path: Path) -> None:
     place = tmp_path / "done"
     late = f"import pathlib, sys; sys.stdin.read(); pathlib.Path({str(place)!r}).write_text('yes')"
-    start = f"import os; from {launcher.__name__} import detached; detached(['-c', {late!r}], os.environ)"
+    start = (
+        f"import os; from {launcher.__name__} import detached; detached(['-c', {late!r}], "
+        "os.environ)"
+    )
     subprocess.run([sys.executable, "-W", "error", "-c", start], check=True, timeout=PATIENCE_S)
     until(lambda: place.exists() and place.read_text() == "yes", "it has written")
 
@@ -444,4 +477,9 @@ def test_one_that_takes_too_long_is_ended() -> None:
 
 
 def test_one_that_fails_says_nothing() -> None:
-    assert Piped(["-c", "print('half'); raise SystemExit(1)"], os.environ).answer(b"", within_s=PATIENCE_S) == b""
+    assert (
+        Piped(["-c", "print('half'); raise SystemExit(1)"], os.environ).answer(
+            b"", within_s=PATIENCE_S
+        )
+        == b""
+    )

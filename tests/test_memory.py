@@ -38,12 +38,17 @@ DEPLOY = "Deploys go out on Tuesday. The staging port is 8443."
 
 @pytest.fixture
 def notes(write: Write) -> None:
-    write("MEMORY.md", "# Memory\n\n- Mira owns the billing service.\n- The staging port is 8080.\n")
+    write(
+        "MEMORY.md", "# Memory\n\n- Mira owns the billing service.\n- The staging port is 8080.\n"
+    )
     write("USER.md", "Prefers short answers.\n")
     write("memory/2026-05-06.md", f"# Standup\n\nWe met.\n\n## Deploy\n\n{DEPLOY}\n")
     write("memory/2026-03-01.md", "# Standup\n\nThe auth tokens are rotated every week by Mira.\n")
     for n in range(30):
-        write(f"memory/topic-{n:02}.md", f"# Topic {n}\n\nA staging note about subject{n} and the garden of port{n}.\n")
+        write(
+            f"memory/topic-{n:02}.md",
+            f"# Topic {n}\n\nA staging note about subject{n} and the garden of port{n}.\n",
+        )
 
 
 def codes(found: Found) -> list[str]:
@@ -64,7 +69,9 @@ def test_a_fresh_note_is_found_by_the_next_search(memory: Memory, write: Write, 
     place.write_text("The zeppelin mooring mast was painted.")
     assert "painted" in memory.search("zeppelin mooring", now=NOW).hits[0].snippet
     place.unlink()
-    assert all(h.chunk.path != "memory/new.md" for h in memory.search("zeppelin mooring", now=NOW).hits)
+    assert all(
+        h.chunk.path != "memory/new.md" for h in memory.search("zeppelin mooring", now=NOW).hits
+    )
 
 
 def test_the_same_question_gives_the_same_answer(memory: Memory) -> None:
@@ -86,10 +93,15 @@ def test_an_answer_does_not_depend_on_how_the_index_came_about(
     memory.sync()
     write("memory/a-late-one.md", "A staging note about port7 that came late.")
     memory.sync()
-    with Memory.open(root, embedder=HashedEmbedder(), index__path=str(tmp_path / "other.sqlite")) as other:
+    with Memory.open(
+        root, embedder=HashedEmbedder(), index__path=str(tmp_path / "other.sqlite")
+    ) as other:
         other.sync()
         for question in ("staging port", "garden subject7", "Mira", "port7"):
-            one, two = memory.search(question, limit=20, now=NOW), other.search(question, limit=20, now=NOW)
+            one, two = (
+                memory.search(question, limit=20, now=NOW),
+                other.search(question, limit=20, now=NOW),
+            )
             assert shown(one) == shown(two)
 
 
@@ -116,7 +128,11 @@ def test_get_returns_what_a_hit_cites(memory: Memory) -> None:
 def test_get_by_id_follows_a_passage_that_moved(memory: Memory, write: Write) -> None:
     chunk = memory.search("staging port 8443", now=NOW).hits[0].chunk
     assert chunk.text == DEPLOY
-    write("memory/2026-05-06.md", f"A new first line.\n\n# Standup\n\nWe met.\n\n## Deploy\n\n{DEPLOY}\n", age_s=0)
+    write(
+        "memory/2026-05-06.md",
+        f"A new first line.\n\n# Standup\n\nWe met.\n\n## Deploy\n\n{DEPLOY}\n",
+        age_s=0,
+    )
     assert memory.get(chunk.id).text == DEPLOY
 
 
@@ -134,7 +150,8 @@ def test_get_takes_a_name_in_either_unicode_form(memory: Memory, write: Write) -
 
 
 @pytest.mark.parametrize(
-    "reference", ["memory/none.md", "MEMORY.md:99", "MEMORY.md:4-3", "../secret.md", "/etc/passwd", "", "\0"]
+    "reference",
+    ["memory/none.md", "MEMORY.md:99", "MEMORY.md:4-3", "../secret.md", "/etc/passwd", "", "\0"],
 )
 def test_get_of_what_is_not_there_or_not_ours_is_an_error_with_a_hint(
     memory: Memory, root: Path, reference: str
@@ -162,7 +179,9 @@ def test_get_of_a_file_that_became_binary_says_so(memory: Memory, write: Write) 
     ],
 )
 def test_filters_are_kept_to(memory: Memory, filters: Filters, expected: set[str]) -> None:
-    found = memory.search("staging port mira standup", limit=50, filters=filters, now=NOW, min_score=0.0)
+    found = memory.search(
+        "staging port mira standup", limit=50, filters=filters, now=NOW, min_score=0.0
+    )
     assert {h.chunk.path for h in found.hits} == expected
 
 
@@ -193,13 +212,19 @@ def test_a_model_that_fails_at_the_question_leaves_keywords_and_says_so(root: Pa
     assert notice.hint == "start it"
 
 
-def test_a_model_that_cannot_be_loaded_leaves_keywords_and_says_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_cannot_be_loaded_leaves_keywords_and_says_so(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(_name: str, **_options: Any) -> None:
         raise EmbedderError("the model file is gone", hint="pip install it")
 
     monkeypatch.setattr(registry, "embedder", broken)
     with Memory.open(root) as memory:
-        found, report, status = memory.search("billing service", now=NOW), memory.sync(), memory.status()
+        found, report, status = (
+            memory.search("billing service", now=NOW),
+            memory.sync(),
+            memory.status(),
+        )
     assert found.hits[0].chunk.path == "MEMORY.md"
     assert (found.mode, found.embedder, status.embedder) == ("lexical", "none", "none")
     for notices in (found.notices, report.notices, status.notices):
@@ -218,7 +243,9 @@ def test_an_unknown_model_is_a_wrong_setting(root: Path) -> None:
     assert caught.value.hint == "did you mean hashed?"
 
 
-def test_notes_without_vectors_are_found_by_keywords_and_the_answer_says_how_many(root: Path) -> None:
+def test_notes_without_vectors_are_found_by_keywords_and_the_answer_says_how_many(
+    root: Path,
+) -> None:
     with Memory.open(root, embedder=HashedEmbedder(), embed__budget_s=-1.0) as memory:
         for sync in (True, False):
             found = memory.search("billing service", now=NOW, sync=sync)
@@ -232,7 +259,9 @@ def test_notes_without_vectors_are_found_by_keywords_and_the_answer_says_how_man
         assert memory.search("billing service", now=NOW).notices == ()
 
 
-def test_a_switch_of_models_answers_by_keywords_until_it_is_done(root: Path, memory: Memory) -> None:
+def test_a_switch_of_models_answers_by_keywords_until_it_is_done(
+    root: Path, memory: Memory
+) -> None:
     memory.sync()
     with Memory.open(root, embedder=HashedEmbedder(64), embed__budget_s=-1.0) as other:
         found = other.search("billing service", now=NOW)
@@ -251,7 +280,9 @@ def test_eight_threads_search_at_once_and_get_the_same(memory: Memory) -> None:
     assert {(f.stale, f.notices) for f in found} == {(False, ())}
 
 
-def test_while_another_process_indexes_a_search_answers_from_what_there_is(memory: Memory, write: Write) -> None:
+def test_while_another_process_indexes_a_search_answers_from_what_there_is(
+    memory: Memory, write: Write
+) -> None:
     memory.sync()
     write("memory/new.md", "zeppelin")
     with memory.store.exclusive(0.0):
@@ -263,7 +294,9 @@ def test_while_another_process_indexes_a_search_answers_from_what_there_is(memor
     assert codes(found) == ["indexing"]
 
 
-def test_sync_reports_counts_and_its_time_with_embedding(memory: Memory, embedder: CountingEmbedder) -> None:
+def test_sync_reports_counts_and_its_time_with_embedding(
+    memory: Memory, embedder: CountingEmbedder
+) -> None:
     report = memory.sync()
     assert (report.added, report.chunks, report.embedded, report.pending) == (34, 36, 36, 0)
     assert report.took_ms > 0
@@ -272,7 +305,9 @@ def test_sync_reports_counts_and_its_time_with_embedding(memory: Memory, embedde
     assert len(embedder.documents) == 36
 
 
-def test_the_time_of_a_sync_includes_that_of_the_model(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_of_a_sync_includes_that_of_the_model(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = [0.0]
     monkeypatch.setattr("notewell.search.search.time.perf_counter", lambda: clock[0])
 
@@ -304,7 +339,9 @@ def test_status_compares_the_files_with_the_index(memory: Memory, write: Write, 
     assert later.documents == 35, "looking changes nothing"
 
 
-def test_a_file_that_cannot_be_indexed_does_not_make_the_index_stale(memory: Memory, write: Write) -> None:
+def test_a_file_that_cannot_be_indexed_does_not_make_the_index_stale(
+    memory: Memory, write: Write
+) -> None:
     write("memory/binary.md", b"\0")
     memory.sync()
     status = memory.status()
@@ -345,7 +382,9 @@ def test_why_takes_lines_and_refuses_what_is_not_indexed(memory: Memory) -> None
 
 
 @pytest.mark.parametrize("text", ["", "   ", "?!... --- ***", "\0\0", '"', "\ud800"])
-def test_a_question_without_a_word_finds_nothing_and_says_what_to_do(memory: Memory, text: str) -> None:
+def test_a_question_without_a_word_finds_nothing_and_says_what_to_do(
+    memory: Memory, text: str
+) -> None:
     found = memory.search(text, now=NOW)
     assert found.hits == ()
     assert [(n.code, n.hint) for n in found.notices] == [("empty_query", "type some words")]
@@ -358,7 +397,13 @@ def test_a_question_of_a_hundred_kilobytes_is_cut_and_answered(memory: Memory) -
 
 
 @pytest.mark.parametrize(
-    "text", ["billing\0service", "billing \ud800 service", 'billing" OR NEAR(* service', "billing AND NOT service"]
+    "text",
+    [
+        "billing\0service",
+        "billing \ud800 service",
+        'billing" OR NEAR(* service',
+        "billing AND NOT service",
+    ],
 )
 def test_nul_bytes_surrogates_and_operators_are_data(memory: Memory, text: str) -> None:
     assert memory.search(text, now=NOW).hits[0].chunk.path == "MEMORY.md"
@@ -405,7 +450,8 @@ def test_an_unreadable_folder_makes_the_answer_stale_and_loses_nothing(
     assert codes(found) == ["scan_cut"]
     (told,) = found.notices
     assert told.message == (
-        "1 folder cannot be read, so this answer may miss what is new in there: memory (Permission denied)"
+        "1 folder cannot be read, so this answer may miss what is new in there: memory "
+        "(Permission denied)"
     )
     assert "chmod u+rx" in told.hint
     assert "notewell index" not in told.hint, "which reads no more than this search did"
@@ -416,7 +462,10 @@ def test_a_full_disk_leaves_the_answer_as_it_was_and_says_so(memory: Memory, wri
     db = sqlite_of(memory).connection.db
     pages = db.execute("PRAGMA page_count").fetchall()[0][0]
     db.execute(f"PRAGMA max_page_count = {pages}").fetchall()
-    write("memory/huge.md", "\n\n".join(f"# Part {n}\n\nzeppelin {n} " + f"w{n} " * 300 for n in range(60)))
+    write(
+        "memory/huge.md",
+        "\n\n".join(f"# Part {n}\n\nzeppelin {n} " + f"w{n} " * 300 for n in range(60)),
+    )
     found = memory.search("billing service", now=NOW)
     assert found.hits[0].chunk.path == "MEMORY.md"
     assert found.stale
@@ -428,7 +477,9 @@ def test_a_full_disk_leaves_the_answer_as_it_was_and_says_so(memory: Memory, wri
         memory.sync()
 
 
-def test_a_full_disk_while_vectors_are_kept_costs_no_keyword(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_while_vectors_are_kept_costs_no_keyword(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(_self: SqliteStore, _model: str, _vectors: Any, **_windows: Any) -> None:
         raise StoreError("the disk is full", hint="free some space")
 
@@ -478,7 +529,11 @@ def test_when_no_place_can_be_written_the_error_says_what_to_set(
     monkeypatch.setattr(Path, "mkdir", mkdir)
     for more in ({}, {"NOTEWELL_INDEX_PATH": str(tmp_path / "no" / "index.sqlite")}):
         with pytest.raises(StoreError, match="Read-only file system") as caught:
-            Memory.open(root, env={"XDG_DATA_HOME": str(tmp_path / "data"), **more}, embedder=HashedEmbedder())
+            Memory.open(
+                root,
+                env={"XDG_DATA_HOME": str(tmp_path / "data"), **more},
+                embedder=HashedEmbedder(),
+            )
         assert "index.path" in caught.value.hint
 
 
@@ -515,7 +570,9 @@ def zero_the_middle(data: bytearray) -> None:
     data[4096:-4096] = bytes(len(data) - 8192)
 
 
-@pytest.mark.parametrize("damage", [flip_text, garbage_header, truncate, truncate_to_a_few_bytes, zero_the_middle])
+@pytest.mark.parametrize(
+    "damage", [flip_text, garbage_header, truncate, truncate_to_a_few_bytes, zero_the_middle]
+)
 @pytest.mark.parametrize("by", ["search", "search without a look at the files", "sync"])
 def test_a_damaged_index_is_set_aside_and_made_anew(root: Path, damage: Any, by: str) -> None:
     with Memory.open(root, embedder=HashedEmbedder()) as memory:
@@ -560,7 +617,9 @@ def test_a_deleted_index_comes_back_by_itself(root: Path, memory: Memory) -> Non
         assert shown(again.search("billing service", now=NOW)) == expected
 
 
-def test_the_workspace_is_the_nearest_folder_upwards_that_looks_like_one(root: Path, tmp_path: Path) -> None:
+def test_the_workspace_is_the_nearest_folder_upwards_that_looks_like_one(
+    root: Path, tmp_path: Path
+) -> None:
     deep = root / "src" / "deep"
     deep.mkdir(parents=True)
     assert find_workspace(deep, {}) == root
@@ -585,7 +644,10 @@ def test_a_search_over_a_large_unindexed_tree_is_bounded_and_says_that_it_is_sta
     root: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for n in range(300):
-        write(f"memory/2026-{n // 28 % 12 + 1:02}-{n % 28 + 1:02}-{n}.md", f"note number{n} about the walrus")
+        write(
+            f"memory/2026-{n // 28 % 12 + 1:02}-{n % 28 + 1:02}-{n}.md",
+            f"note number{n} about the walrus",
+        )
     write("MEMORY.md", "- the curated walrus\n")
     now = [0.0]
 
@@ -600,7 +662,9 @@ def test_a_search_over_a_large_unindexed_tree_is_bounded_and_says_that_it_is_sta
         assert [n.code for n in found.notices] == ["sync_cut"]
         total = memory.status().on_disk
         assert 0 < len(memory.store.documents.stored()) < total
-        assert found.hits[0].chunk.path == "MEMORY.md", "what is indexed answers, the curated notes first"
+        assert found.hits[0].chunk.path == "MEMORY.md", (
+            "what is indexed answers, the curated notes first"
+        )
         begun = now[0]
         memory.search("curated walrus")
         assert now[0] - begun < 2.0, "by the clock of the engine"
@@ -610,11 +674,16 @@ def test_a_search_over_a_large_unindexed_tree_is_bounded_and_says_that_it_is_sta
 
 
 @pytest.mark.parametrize("model", ["none", "hashed"])
-def test_a_word_that_every_one_of_a_few_notes_has_is_found(root: Path, write: Write, model: str) -> None:
+def test_a_word_that_every_one_of_a_few_notes_has_is_found(
+    root: Path, write: Write, model: str
+) -> None:
     write("memory/a.md", "The zeppelin lands at noon.")
     write("memory/b.md", "Noted the zeppelin.")
     with Memory.open(root, embed__model=model) as memory:
-        assert {h.chunk.path for h in memory.search("zeppelin").hits[:2]} == {"memory/a.md", "memory/b.md"}
+        assert {h.chunk.path for h in memory.search("zeppelin").hits[:2]} == {
+            "memory/a.md",
+            "memory/b.md",
+        }
         assert not any("zeppelin" in h.chunk.text for h in memory.search("submarine").hits)
 
 
@@ -623,7 +692,10 @@ def test_a_passage_that_is_replaced_during_a_search_is_found_all_the_same(
 ) -> None:
     place = write("memory/beacon.md", "The beacon stands at number 1.")
     file = root / ".notewell" / "index.sqlite"
-    with Memory.open(root, embed__model="none") as memory, Memory.open(root, embed__model="none") as other:
+    with (
+        Memory.open(root, embed__model="none") as memory,
+        Memory.open(root, embed__model="none") as other,
+    ):
         memory.sync()
         lexical, times = memory.store.keywords.lexical, 0
 
@@ -647,7 +719,10 @@ def test_where_others_write_all_the_time_they_wait_for_the_last_try(
     root: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = write("memory/beacon.md", "The beacon stands at number 0.")
-    with Memory.open(root, embed__model="none") as memory, Memory.open(root, embed__model="none") as other:
+    with (
+        Memory.open(root, embed__model="none") as memory,
+        Memory.open(root, embed__model="none") as other,
+    ):
         memory.sync()
         lexical = memory.store.keywords.lexical
         written: list[int] = []
@@ -679,12 +754,18 @@ with Memory.open(sys.argv[1], embed__model=sys.argv[2]) as memory:
 """
 
 
-@pytest.mark.parametrize("model", ["hashed@256", "local"])  # the second one loads its weights on another thread
+@pytest.mark.parametrize(
+    "model", ["hashed@256", "local"]
+)  # the second one loads its weights on another thread
 def test_the_first_search_of_a_process_loads_numpy_before_it_starts_a_thread(
     root: Path, write: Write, model: str
 ) -> None:
     write("memory/ports.md", "# Ports\n\nThe staging port is 8081.\n")
     with Memory.open(root, embed__model=model) as memory:
         memory.sync()
-    done = subprocess.run([sys.executable, "-c", COLD, str(root), model], capture_output=True, check=True, text=True)
-    assert set(done.stdout.split()) == {"True"}, "two threads that load it at once may find half of it"
+    done = subprocess.run(
+        [sys.executable, "-c", COLD, str(root), model], capture_output=True, check=True, text=True
+    )
+    assert set(done.stdout.split()) == {"True"}, (
+        "two threads that load it at once may find half of it"
+    )

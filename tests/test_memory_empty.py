@@ -8,7 +8,9 @@ from notewell.memory import Memory
 from tests.conftest import CountingEmbedder
 
 
-def test_an_index_has_its_place_only_once_there_is_a_note(root: Path, embedder: CountingEmbedder) -> None:
+def test_an_index_has_its_place_only_once_there_is_a_note(
+    root: Path, embedder: CountingEmbedder
+) -> None:
     with Memory.open(root, embedder=embedder) as memory:
         assert memory.search("kiln").hits == ()
         assert memory.status().index == "none yet"
@@ -21,7 +23,9 @@ def test_an_index_has_its_place_only_once_there_is_a_note(root: Path, embedder: 
         assert memory.search("kiln").hits == (), "what was forgotten stays so"
 
 
-def test_a_first_search_that_cannot_read_all_leaves_vectors_for_later(root: Path, embedder: CountingEmbedder) -> None:
+def test_a_first_search_that_cannot_read_all_leaves_vectors_for_later(
+    root: Path, embedder: CountingEmbedder
+) -> None:
     for n in range(80):
         (root / f"{n}.md").write_text(f"The kiln number {n} is hot.\n")
     with Memory.open(root, embedder=embedder, search__scan_s=0.000001) as memory:

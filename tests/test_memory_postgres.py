@@ -1,4 +1,6 @@
-"""The front door over an index in PostgreSQL: the same answers as over a file, and everything that is done with one."""
+"""The front door over an index in PostgreSQL: the same answers as over a file, and everything that
+is done with one.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,17 @@ _NEAR = 0.01  # a vector is a byte a dimension in a file, and four in a database
 
 
 @pytest.fixture(scope="module")
-def golden(tmp_path_factory: pytest.TempPathFactory, database: str) -> Iterator[tuple[Memory, Memory]]:
+def golden(
+    tmp_path_factory: pytest.TempPathFactory, database: str
+) -> Iterator[tuple[Memory, Memory]]:
     """The golden notes in a file and in a database."""
     root = tmp_path_factory.mktemp("golden") / "notes"
     shutil.copytree(GOLDEN / "notes", root)
     options: dict[str, Any] = {"embedder": HashedEmbedder(), "env": PATIENT}
-    with Memory.open(root, **options) as file, Memory.open(root, index=database, **options) as shared:
+    with (
+        Memory.open(root, **options) as file,
+        Memory.open(root, index=database, **options) as shared,
+    ):
         for memory in (file, shared):
             memory.sync()
         yield file, shared
@@ -52,7 +59,9 @@ def golden(tmp_path_factory: pytest.TempPathFactory, database: str) -> Iterator[
 def shared(root: Path, database: str) -> Iterator[Memory]:
     """An empty workspace of its own in the database."""
     name = f"shared-{next(_NAMES)}"
-    with Memory.open(root, index=database, index__workspace=name, embedder=HashedEmbedder(), env=PATIENT) as memory:
+    with Memory.open(
+        root, index=database, index__workspace=name, embedder=HashedEmbedder(), env=PATIENT
+    ) as memory:
         yield memory
 
 
@@ -61,7 +70,9 @@ def test_what_the_page_shows_is_the_same_over_both(golden: tuple[Memory, Memory]
     for key in ("counts", "days", "topics", "lately", "pinned"):
         assert file[key] == shared[key], key
     for key in ("conflicts", "copies", "unread"):
-        assert sorted(map(str, file["attention"][key])) == sorted(map(str, shared["attention"][key])), key
+        assert sorted(map(str, file["attention"][key])) == sorted(
+            map(str, shared["attention"][key])
+        ), key
     days = [PAGE_CALLS["days"].run(memory, {"as_of": "2026-03"}) for memory in golden]
     assert days[0] == days[1]
     for path in ("MEMORY.md", file["lately"][0]["path"]):
@@ -89,17 +100,34 @@ def shown(memory: Memory, question: str, **options: Any) -> list[Any]:
 
 
 def told(found: Found) -> list[Any]:
-    return [found.mode, found.notices, [
-        (h.chunk.id, h.chunk.path, h.chunk.start_line, h.superseded_by, h.conflicts_with, h.snippet) for h in found.hits
-    ]]  # fmt: skip
+    return [
+        found.mode,
+        found.notices,
+        [
+            (
+                h.chunk.id,
+                h.chunk.path,
+                h.chunk.start_line,
+                h.superseded_by,
+                h.conflicts_with,
+                h.snippet,
+            )
+            for h in found.hits
+        ],
+    ]
 
 
 def agree(ours: Found, theirs: Found) -> None:
-    """The same passages with the same to say of each, in the same order but for some that are level.
+    """The same passages with the same to say of each, in the same order but for some that are
+    level.
 
     The last two of them may be level with some that are not shown.
     """
-    assert (theirs.mode, theirs.notices, len(theirs.hits)) == (ours.mode, ours.notices, len(ours.hits))
+    assert (theirs.mode, theirs.notices, len(theirs.hits)) == (
+        ours.mode,
+        ours.notices,
+        len(ours.hits),
+    )
     places = {h.chunk.id: (n, h.confidence) for n, h in enumerate(ours.hits)}
     said = {one[0]: one for one in told(ours)[2]}
     six = [[mark.id for mark in one.trace.steps[0].marks[:6]] for one in (ours, theirs)]
@@ -130,7 +158,9 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_search_of_a_warm_memory_sends_at_most_six_statements(
     shared: Memory, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the look whether files changed, and with all relations: a copy, a contradiction, a replacement."""
+    """With the look whether files changed, and with all relations: a copy, a contradiction, a
+    replacement.
+    """
     for n in range(40):
         write(
             f"memory/2026-03-{n % 28 + 1:02d}-note{n}.md",
@@ -138,10 +168,15 @@ def test_a_search_of_a_warm_memory_sends_at_most_six_statements(
         )
     write("memory/port.md", "# Port\n\nThe staging server listens on port 8080.")
     write("memory/port again.md", "# Port\n\nThe staging server listens on port 8080.")
-    write("memory/port new.md", "---\ndate: 2026-05-01\n---\n# Port\n\nThe staging server listens on port 9090.")
+    write(
+        "memory/port new.md",
+        "---\ndate: 2026-05-01\n---\n# Port\n\nThe staging server listens on port 9090.",
+    )
     write("memory/tokyo.md", "# 東京\n\n東京都の天気は晴れ。京都は雨。")
     write("memory/lunch.md", "# Lunch\n\nLunch is at noon.")
-    write("memory/lunch new.md", "---\nsupersedes: memory/lunch.md\n---\n# Lunch\n\nLunch is at one.")
+    write(
+        "memory/lunch new.md", "---\nsupersedes: memory/lunch.md\n---\n# Lunch\n\nLunch is at one."
+    )
     shared.sync()
     shared.keep_warm()
     assert shared.store.connection.moment().replaced  # type: ignore[attr-defined]
@@ -165,21 +200,33 @@ def test_a_search_of_a_warm_memory_sends_at_most_six_statements(
     statements.clear()
     write("memory/lunch.md", "# Lunch\n\nLunch is at noon, or later.")
     assert any(
-        "or later" in h.chunk.text for h in shared.search("is lunch later", now=NOW, include_superseded=True).hits
+        "or later" in h.chunk.text
+        for h in shared.search("is lunch later", now=NOW, include_superseded=True).hits
     )
     assert len(statements) > 6, "what changed is written first"
 
 
 @pytest.mark.parametrize("profile", ["default", "vector", "openclaw-2026.2.13"])
-def test_the_same_passages_come_in_the_same_order_from_both_stores(golden: tuple[Memory, Memory], profile: str) -> None:
+def test_the_same_passages_come_in_the_same_order_from_both_stores(
+    golden: tuple[Memory, Memory], profile: str
+) -> None:
     file, shared = golden
     for question in QUESTIONS:  # without a threshold: what is level may be on either side of it
-        agree(*(m.search(question, now=NOW, profile=profile, sync=False, min_score=0.0) for m in (file, shared)))
+        agree(
+            *(
+                m.search(question, now=NOW, profile=profile, sync=False, min_score=0.0)
+                for m in (file, shared)
+            )
+        )
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_every_profile_answers_as_well_from_both_stores(golden: tuple[Memory, Memory], profile: str) -> None:
-    """The scores of the keyword leg differ a little, since the two count lengths in their own way."""
+def test_every_profile_answers_as_well_from_both_stores(
+    golden: tuple[Memory, Memory], profile: str
+) -> None:
+    """The scores of the keyword leg differ a little, since the two count lengths in their own
+    way.
+    """
     right = [0, 0]
     for row in ROWS[::2]:
         for n, memory in enumerate(golden):
@@ -199,7 +246,12 @@ def test_filters_give_the_same_answers_from_both_stores(golden: tuple[Memory, Me
         Filters(origin="agent"),
     ):
         for question in QUESTIONS[:8]:
-            agree(*(memory.search(question, now=NOW, filters=filters, sync=False) for memory in golden))
+            agree(
+                *(
+                    memory.search(question, now=NOW, filters=filters, sync=False)
+                    for memory in golden
+                )
+            )
 
 
 def test_reasons_traces_and_timelines_are_the_same(golden: tuple[Memory, Memory]) -> None:
@@ -211,7 +263,9 @@ def test_reasons_traces_and_timelines_are_the_same(golden: tuple[Memory, Memory]
         for direction in ("out", "in"):
             walks = [memory.trace(path, direction=direction)[0] for memory in golden]
             assert _plain(walks[1]) == _plain(walks[0])
-        assert [e.chunk.id for e in shared.timeline(path)[0]] == [e.chunk.id for e in file.timeline(path)[0]]
+        assert [e.chunk.id for e in shared.timeline(path)[0]] == [
+            e.chunk.id for e in file.timeline(path)[0]
+        ]
     assert [e.chunk.id for e in shared.timeline()[0]] == [e.chunk.id for e in file.timeline()[0]]
     assert shared.context(QUESTIONS[0], now=NOW).text == file.context(QUESTIONS[0], now=NOW).text
 
@@ -220,19 +274,30 @@ def _plain(walk: Any) -> Any:
     return [(h.kind, h.direction, h.depth, h.parent, h.node.path, h.again) for h in walk.hops]
 
 
-def test_what_is_remembered_is_found_and_what_is_forgotten_is_not(shared: Memory, root: Path, database: str) -> None:
+def test_what_is_remembered_is_found_and_what_is_forgotten_is_not(
+    shared: Memory, root: Path, database: str
+) -> None:
     done = shared.remember("The quokka of Rottnest smiles at noon.", now=NOW)
     assert done.written
     assert shared.search("quokka", now=NOW).hits[0].chunk.path == done.path
     receipt = shared.forget(query="quokka", yes=True, now=NOW)
     assert receipt.chunks
     assert receipt.still_found == ()
-    assert [line.partition(":")[0] for line in receipt.checked] == ["rows", "dead rows and their entries in indexes"]
-    assert [line.split()[0] for line in receipt.lingering] == ["free", "not"], "pages, WAL and backups"
+    assert [line.partition(":")[0] for line in receipt.checked] == [
+        "rows",
+        "dead rows and their entries in indexes",
+    ]
+    assert [line.split()[0] for line in receipt.lingering] == ["free", "not"], (
+        "pages, WAL and backups"
+    )
     assert not receipt.proved, "whose bytes nobody can look at, nobody can prove to be gone"
     assert not said(shared)
     name = shared.settings.index.workspace
-    options: dict[str, Any] = {"index__workspace": name, "embedder": HashedEmbedder(), "env": PATIENT}
+    options: dict[str, Any] = {
+        "index__workspace": name,
+        "embedder": HashedEmbedder(),
+        "env": PATIENT,
+    }
     with Memory.open(root, index=database, **options) as other:
         other.sync(force=True)
         assert not said(other), "a tombstone holds for all who share the workspace"
@@ -244,10 +309,16 @@ def said(memory: Memory) -> bool:
     return any("quokka" in h.chunk.text for h in memory.search("quokka", now=NOW).hits)
 
 
-def test_nothing_of_the_index_is_written_into_the_workspace(shared: Memory, root: Path, write: Write) -> None:
+def test_nothing_of_the_index_is_written_into_the_workspace(
+    shared: Memory, root: Path, write: Write
+) -> None:
     write("memory/a.md", "The staging port is 8080.")
     shared.sync()
-    assert {p.name for p in (root / ".notewell").iterdir()} <= {".gitignore", "notes.lock", "links.lock"}
+    assert {p.name for p in (root / ".notewell").iterdir()} <= {
+        ".gitignore",
+        "notes.lock",
+        "links.lock",
+    }
     assert shared.status().index.startswith("postgresql://")
 
 
@@ -269,7 +340,9 @@ def test_an_index_goes_to_the_database_and_back_with_nothing_embedded(
     target.close()
     model = CountingEmbedder()
     options: dict[str, Any] = {"embedder": model, "env": PATIENT}
-    with Memory.open(file.root, index=database, index__workspace=str(tmp_path), **options) as memory:
+    with Memory.open(
+        file.root, index=database, index__workspace=str(tmp_path), **options
+    ) as memory:
         report = memory.sync()
         assert (report.added, report.changed, report.embedded, model.documents) == (0, 0, 0, [])
         for question in QUESTIONS[:20]:
@@ -318,7 +391,9 @@ class Roomy(Slow):
         return lambda _text: next(left, None) is not None
 
 
-def workers(root: Path, database: str, name: str, count: int, *, kind: type[Slow] = Slow) -> list[Memory]:
+def workers(
+    root: Path, database: str, name: str, count: int, *, kind: type[Slow] = Slow
+) -> list[Memory]:
     options: dict[str, Any] = {"index": database, "index__workspace": name, "env": PATIENT}
     return [Memory.open(root, embedder=kind(), **options) for _ in range(count)]
 
@@ -375,7 +450,9 @@ def test_what_a_worker_that_died_had_claimed_is_done_by_another(
     assert memory.store.shared is not None
     model = memory.embedder
     assert model is not None
-    assert len(memory.store.shared.claim(model.id, 7, 0.8)) == 7  # by one that is never heard of again
+    assert (
+        len(memory.store.shared.claim(model.id, 7, 0.8)) == 7
+    )  # by one that is never heard of again
     report = memory.embed_shared()
     assert (report.embedded, report.pending) == (20, 0)
     memory.close()
@@ -390,9 +467,16 @@ def test_a_worker_on_a_file_is_a_clear_error(root: Path, write: Write) -> None:
         memory.embed_shared()
 
 
-def test_agents_of_one_workspace_do_not_see_each_other(root: Path, write: Write, database: str) -> None:
+def test_agents_of_one_workspace_do_not_see_each_other(
+    root: Path, write: Write, database: str
+) -> None:
     write("memory/a.md", "The quokka of Rottnest smiles at noon.")
-    options: dict[str, Any] = {"index": database, "index__workspace": "agents", "env": PATIENT, "embed__model": "none"}
+    options: dict[str, Any] = {
+        "index": database,
+        "index__workspace": "agents",
+        "env": PATIENT,
+        "embed__model": "none",
+    }
     with (
         Memory.open(root, index__agent="ann", **options) as ann,
         Memory.open(root, index__agent="bob", **options) as bob,
@@ -402,7 +486,9 @@ def test_agents_of_one_workspace_do_not_see_each_other(root: Path, write: Write,
         assert not bob.search("quokka", sync=False).hits
 
 
-def test_a_role_that_the_owner_admits_shares_the_workspace(root: Path, write: Write, postgres: Server) -> None:
+def test_a_role_that_the_owner_admits_shares_the_workspace(
+    root: Path, write: Write, postgres: Server
+) -> None:
     """As docs/postgres.md describes it."""
     write("memory/a.md", "The quokka of Rottnest smiles at noon.")
     url = postgres.database("empty")
@@ -432,7 +518,9 @@ def test_status_tells_of_tables_indexes_claims_and_clients(golden: tuple[Memory,
     assert golden[0].status().database is None
 
 
-def test_a_server_that_is_too_old_is_named(postgres: Server, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_too_old_is_named(
+    postgres: Server, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("notewell.store.postgres.schema.LEAST_SERVER", 990_000)
     with pytest.raises(StoreError, match="PostgreSQL 18") as caught:
         Memory.open(root, index=postgres.database("empty"), env=PATIENT)
@@ -445,7 +533,12 @@ def test_a_server_that_is_down_is_said_at_once_and_everything_goes_on_when_it_is
     for n in range(30):
         write(f"memory/n{n}.md", f"The lamp number {n} hangs in the hall of house {n}.")
     url = own_server.database("empty")
-    options: dict[str, Any] = {"index": url, "index__timeout_s": 600, "embedder": HashedEmbedder(), "env": PATIENT}
+    options: dict[str, Any] = {
+        "index": url,
+        "index__timeout_s": 600,
+        "embedder": HashedEmbedder(),
+        "env": PATIENT,
+    }
     with Memory.open(root, **options) as memory:
         memory.keep_warm()
         memory.sync()
@@ -471,9 +564,14 @@ def test_a_sync_that_is_cut_off_leaves_whole_documents_and_is_taken_up(
 ) -> None:
     monkeypatch.setattr("notewell.index.walk._COMMIT_EVERY_S", 0.0)
     for n in range(12):
-        write(f"memory/n{n}.md", "".join(f"# Part {k}\n\nThe lamp {n} of hall {k} is lit.\n\n" for k in range(6)))
+        write(
+            f"memory/n{n}.md",
+            "".join(f"# Part {k}\n\nThe lamp {n} of hall {k} is lit.\n\n" for k in range(6)),
+        )
     url = own_server.database("empty")
-    with Memory.open(root, index=url, index__timeout_s=60, embedder=HashedEmbedder(), env=PATIENT) as memory:
+    with Memory.open(
+        root, index=url, index__timeout_s=60, embedder=HashedEmbedder(), env=PATIENT
+    ) as memory:
 
         def cut(what: str, done: int, total: int) -> None:
             if what == "notes" and done == 5:
@@ -490,10 +588,14 @@ def test_a_sync_that_is_cut_off_leaves_whole_documents_and_is_taken_up(
         assert memory.store.audit() == []
 
 
-def test_a_statement_that_takes_too_long_is_an_error_in_time(own_server: Server, root: Path, write: Write) -> None:
+def test_a_statement_that_takes_too_long_is_an_error_in_time(
+    own_server: Server, root: Path, write: Write
+) -> None:
     write("memory/a.md", "The quokka of Rottnest smiles at noon.")
     url = own_server.database("empty")
-    with Memory.open(root, index=url, index__timeout_s=0.5, embed__model="none", env=PATIENT) as memory:
+    with Memory.open(
+        root, index=url, index__timeout_s=0.5, embed__model="none", env=PATIENT
+    ) as memory:
         memory.sync()
         import psycopg
 
@@ -522,13 +624,26 @@ def test_a_replica_answers_says_how_far_it_is_behind_and_takes_no_writes(
     with Memory.open(root, index=url, **options) as memory, new_folder() as folder:
         memory.sync()
         replica = Server(own_server.programs, folder)
-        replica.run("pg_basebackup", "-h", own_server.folder, "-U", "admin", "-D", replica.data, "-R", "-c", "fast")
+        replica.run(
+            "pg_basebackup",
+            "-h",
+            own_server.folder,
+            "-U",
+            "admin",
+            "-D",
+            replica.data,
+            "-R",
+            "-c",
+            "fast",
+        )
         replica.start()
         try:
             theirs = url.replace(str(own_server.folder), str(folder))
             with Memory.open(root, index=theirs, **options) as second:
                 assert second.store.read_only
-                assert [h.chunk.path for h in second.search("quokka", now=NOW).hits] == ["memory/a.md"]
+                assert [h.chunk.path for h in second.search("quokka", now=NOW).hits] == [
+                    "memory/a.md"
+                ]
                 for write_it in (
                     second.sync,
                     lambda: second.remember("more"),
@@ -547,24 +662,35 @@ def test_a_replica_answers_says_how_far_it_is_behind_and_takes_no_writes(
                 assert [n.code for n in found.notices] == ["replica_behind"]
                 assert found.stale
                 replica.execute("SELECT pg_wal_replay_resume()")
-                assert until(lambda: any(h.chunk.path == "memory/c.md" for h in second.search("echidna", now=NOW).hits))
+                assert until(
+                    lambda: any(
+                        h.chunk.path == "memory/c.md"
+                        for h in second.search("echidna", now=NOW).hits
+                    )
+                )
                 figures = second.status().database
                 assert figures is not None
                 assert figures.lag_s is not None
                 own_server.stop("fast")
-                assert until(lambda: (second.store.lag_s() or 0.0) > 0.0), "cut off is behind, whatever was received"
+                assert until(lambda: (second.store.lag_s() or 0.0) > 0.0), (
+                    "cut off is behind, whatever was received"
+                )
         finally:
             replica.stop()
 
 
-def test_broken_vectors_in_a_database_are_made_again_by_the_next_index(shared: Memory, write: Write) -> None:
+def test_broken_vectors_in_a_database_are_made_again_by_the_next_index(
+    shared: Memory, write: Write
+) -> None:
     from notewell.store.postgres.store import PostgresStore
 
     write("memory/a.md", "The staging port is 8080.")
     shared.sync()
     store = shared.store
     assert isinstance(store, PostgresStore)
-    store.connection.write(lambda: store.connection.run("UPDATE models SET dim = 7 WHERE workspace = $w"))
+    store.connection.write(
+        lambda: store.connection.run("UPDATE models SET dim = 7 WHERE workspace = $w")
+    )
     assert store.vectors.audit()
     report = shared.sync()
     assert "index_rebuilt" in [n.code for n in report.notices]
@@ -578,7 +704,11 @@ def test_what_one_machine_forgot_with_a_file_is_forgotten_in_the_database_and_on
     write("memory/a.md", "The quokka of Rottnest smiles at noon.\n\nTea at four.\n")
     shutil.copytree(root / "memory", tmp_path / "two/memory")
     options: dict[str, Any] = {"embedder": HashedEmbedder(), "env": PATIENT}
-    there = {**options, "index": shared.settings.index.url, "index__workspace": shared.settings.index.workspace}
+    there = {
+        **options,
+        "index": shared.settings.index.url,
+        "index__workspace": shared.settings.index.workspace,
+    }
     assert said(shared)
     with Memory.open(root, **options) as file:
         receipt = file.forget(query="quokka", yes=True, now=NOW)

@@ -1,4 +1,6 @@
-"""How a search walks: few frames between a surface and SQL, and every fact about the index read once."""
+"""How a search walks: few frames between a surface and SQL, and every fact about the index read
+once.
+"""
 
 from __future__ import annotations
 
@@ -44,11 +46,15 @@ def frames(frame: FrameType | None) -> list[str]:
     return found[::-1]
 
 
-def test_a_command_reaches_the_first_sql_in_few_frames(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_reaches_the_first_sql_in_few_frames(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     stacks: list[list[str]] = []
 
     def look(frame: FrameType, event: str, function: Any) -> None:
-        if event == "c_call" and isinstance(getattr(function, "__self__", None), apsw.Connection | apsw.Cursor):
+        if event == "c_call" and isinstance(
+            getattr(function, "__self__", None), apsw.Connection | apsw.Cursor
+        ):
             stacks.append(frames(frame))
 
     sys.setprofile(look)

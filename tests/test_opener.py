@@ -20,9 +20,23 @@ from notewell.surfaces.cli.starting import start
 
 SOURCE = Path(__file__).parents[1] / "src/notewell"
 OPENS = {
-    "open", "fdopen", "read_text", "read_bytes", "write_text", "write_bytes", "mkstemp", "mkdtemp", "touch", "memmap",
-    "NamedTemporaryFile", "TemporaryFile", "FileIO", "copy2", "copyfile", "copytree",
-}  # fmt: skip
+    "open",
+    "fdopen",
+    "read_text",
+    "read_bytes",
+    "write_text",
+    "write_bytes",
+    "mkstemp",
+    "mkdtemp",
+    "touch",
+    "memmap",
+    "NamedTemporaryFile",
+    "TemporaryFile",
+    "FileIO",
+    "copy2",
+    "copyfile",
+    "copytree",
+}
 
 # What opens files without the opener, and why it may.
 ALLOWED = {
@@ -31,25 +45,33 @@ ALLOWED = {
     "index/conversations.py:store.documents.touch": "a row of the index, not a file",
     "index/walk.py:self.store.documents.touch": "a row of the index, not a file",
     "launcher.py:webbrowser.open": "the page in the browser of the user",
-    "notes/editor.py:tempfile.mkstemp": "a new name that nobody foresees, in the folder of a note that is open",
+    "notes/editor.py:tempfile.mkstemp": (
+        "a new name that nobody foresees, in the folder of a note that is open"
+    ),
     "opener.py:": "the opener itself",
     "sources/imports/archive.py:self._zip.open": "a member of an archive that is open",
     "store/network_fs.py:MOUNTS.read_text": "what the system says about its disks",
     "store/postgres/connection.py:self._thread.open": "whether a connection of this thread is open",
     "surfaces/cli/choosing.py:here.open": "opens a memory",
     "surfaces/cli/ending.py:os.open": "/dev/null, for an output that nobody reads any more",
-    "surfaces/cli/evaluate.py:Path(place).write_text": "a report that the user names, outside the workspace",
+    "surfaces/cli/evaluate.py:Path(place).write_text": (
+        "a report that the user names, outside the workspace"
+    ),
     "surfaces/cli/evaluate.py:here.open": "opens a memory",
     "surfaces/cli/options.py:Memory.open": "opens a memory",
     "surfaces/cli/options.py:here.open": "opens a memory",
-    "surfaces/cli/serving.py:Path(file).read_text": "a token that the user names; a pipe is welcome",
+    "surfaces/cli/serving.py:Path(file).read_text": (
+        "a token that the user names; a pipe is welcome"
+    ),
     "surfaces/cli/starting.py:": "the sample of this package, copied into a new folder",
     "store/sqlite/schema.py:Path(__file__)": "the tables of this package",
     "text/everyday.py:": "a table of this package",
     "text/small_talk.py:": "a table of this package",
     "surfaces/engine/daemon.py:self._here.open": "opens a memory",
     "surfaces/hooks/loop.py:Memory.open": "opens a memory",
-    "surfaces/hermes_provider.py:": "a setting in the folder of Hermes, and the opening of a memory",
+    "surfaces/hermes_provider.py:": (
+        "a setting in the folder of Hermes, and the opening of a memory"
+    ),
     "surfaces/install/changes.py:": "the settings of agents, in the home of the user",
     "surfaces/server/http.py:_FOLDER.joinpath": "the page of this package",
 }
@@ -89,10 +111,15 @@ def test_nothing_in_the_source_opens_a_file_but_through_the_opener() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "open('a')", "os.open(a, 0)", "Path(a).read_text()", "from io import open", "x = partial(open, 'a')",
-        "Path(a).open('a+b')", "with tempfile.NamedTemporaryFile() as file: pass",
+        "open('a')",
+        "os.open(a, 0)",
+        "Path(a).read_text()",
+        "from io import open",
+        "x = partial(open, 'a')",
+        "Path(a).open('a+b')",
+        "with tempfile.NamedTemporaryFile() as file: pass",
     ],
-)  # fmt: skip
+)
 def test_the_search_for_opens_finds_them(text: str) -> None:
     assert len(list(opens(text))) == 1
 
@@ -119,7 +146,9 @@ def test_a_regular_file_is_read_up_to_its_limit(root: Path) -> None:
         inside(root).read(root / "a/b", most=4)
 
 
-def test_a_file_that_grows_under_the_reader_ends_at_the_limit(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_grows_under_the_reader_ends_at_the_limit(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (root / "a").write_bytes(b"123456789")
     small = os.stat(os.devnull)
     monkeypatch.setattr("notewell.opener.S_ISREG", lambda _: True)
@@ -193,7 +222,9 @@ def test_what_the_user_names_elsewhere_is_a_home_too(root: Path, outside: Path) 
 @pytest.mark.parametrize("opener", [ANYWHERE, inside(Path("/"))], ids=["anywhere", "inside"])
 @pytest.mark.parametrize("kind", [stat.S_IFIFO, stat.S_IFSOCK])
 @pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_WRONLY | os.O_APPEND, os.O_RDWR | os.O_CREAT])
-def test_pipes_and_sockets_are_refused_at_once(root: Path, opener: Opener, kind: int, flags: int) -> None:
+def test_pipes_and_sockets_are_refused_at_once(
+    root: Path, opener: Opener, kind: int, flags: int
+) -> None:
     os.mknod(root / "odd", kind | 0o600)
     with pytest.raises(OSError, match="not a regular file"):
         opener.open(root / "odd", flags)
@@ -285,7 +316,9 @@ ODD: dict[str, Callable[[Path], None]] = {
 @pytest.mark.parametrize("kind", ODD)
 def test_settings_that_are_no_file_of_the_workspace_are_an_error(root: Path, kind: str) -> None:
     ODD[kind](root / "notewell.toml")
-    with pytest.raises(SettingsError, match=r"notewell\.toml cannot be read: (it is|a symbolic link)") as error:
+    with pytest.raises(
+        SettingsError, match=r"notewell\.toml cannot be read: (it is|a symbolic link)"
+    ) as error:
         load(root, env={"HOME": str(root), "XDG_CONFIG_HOME": str(root)})
     assert "regular file" in error.value.hint
 

@@ -1,4 +1,6 @@
-"""The documents are run: their commands, Python, settings and servers, and what they say these print."""
+"""The documents are run: their commands, Python, settings and servers, and what they say these
+print.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,11 @@ class Shown:
 
 
 def blocks(kind: str, pages: Sequence[str] = tuple(PAGES)) -> list[str]:
-    return [b for p in pages for b in re.findall(rf"^```{kind}\n(.*?)^```$", PAGES[p], re.MULTILINE | re.DOTALL)]
+    return [
+        b
+        for p in pages
+        for b in re.findall(rf"^```{kind}\n(.*?)^```$", PAGES[p], re.MULTILINE | re.DOTALL)
+    ]
 
 
 def console(page: str) -> Iterator[list[Shown]]:
@@ -170,14 +176,18 @@ def test_the_session_prints_what_is_shown(
 
 
 @pytest.mark.parametrize("command", OTHERS, ids=named)
-def test_every_other_command_runs(command: Shown, hashed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_other_command_runs(
+    command: Shown, hashed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(command.words[1:]) == command.code, capsys.readouterr().err
 
 
 def parsed(words: Sequence[str]) -> None:
     """Fails with a usage error where the command line does not know a word of it."""
     with cli.make_context("notewell", list(words)) as context:
-        name, command, rest = cli.resolve_command(context, [*context._protected_args, *context.args])
+        name, command, rest = cli.resolve_command(
+            context, [*context._protected_args, *context.args]
+        )
         assert name is not None
         assert command is not None
         command.make_context(name, rest, parent=context).close()
@@ -254,11 +264,18 @@ def test_what_stays_answers_and_ends(block: list[Shown], hashed: Path) -> None:
                 assert status == 200, (words, body)
                 assert not requests or all(json.loads(line) for line in body.splitlines())
     elif command.words[1] == "mcp":
-        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        hello = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
         with staying(command) as process:
             assert process.stdin is not None
             assert process.stdout is not None
-            process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n")
+            process.stdin.write(
+                json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+                + "\n"
+            )
             process.stdin.flush()
             answer = json.loads(process.stdout.readline())
             assert "memory_search" in answer["result"]["instructions"]
@@ -275,12 +292,22 @@ def test_every_request_stands_below_a_server() -> None:
     assert {id(c) for c in COMMANDS if c.words[0] == "curl"} <= {id(c) for c in below}
 
 
-_INSTALLERS = (["pip", "install"], ["pipx", "install"], ["uv", "tool", "install"], ["uvx"], ["docker", "compose"])
+_INSTALLERS = (
+    ["pip", "install"],
+    ["pipx", "install"],
+    ["uv", "tool", "install"],
+    ["uvx"],
+    ["docker", "compose"],
+)
 
 
 def installs(words: Sequence[str]) -> bool:
-    """Whether a line runs or installs notewell, from the index or with its model from a checkout."""
-    rest = next((words[len(head) :] for head in _INSTALLERS if list(words[: len(head)]) == head), None)
+    """Whether a line runs or installs notewell, from the index or with its model from a
+    checkout.
+    """
+    rest = next(
+        (words[len(head) :] for head in _INSTALLERS if list(words[: len(head)]) == head), None
+    )
     if rest is None:
         return False
     names = {re.sub(r"\[[a-z]+\]$", "", word) for word in rest}
@@ -288,7 +315,9 @@ def installs(words: Sequence[str]) -> bool:
 
 
 def test_commands_of_other_programs_exist() -> None:
-    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    targets = re.findall(
+        r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    )
     for command in COMMANDS:
         if command.words[0] == "make":
             assert command.words[1] in targets
@@ -297,22 +326,30 @@ def test_commands_of_other_programs_exist() -> None:
     assert {"demo", "test"} <= {c.words[1] for c in COMMANDS if c.words[0] == "make"}
     for text in (EVERYTHING, AGENTS):
         assert set(re.findall(r"`make ([a-z]+)", text)) <= set(targets)
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
     assert set(re.findall(r"notewell\[(\w+)\]", EVERYTHING)) == set(extras)
 
 
 @pytest.mark.parametrize("code", blocks("python"))
-def test_python_runs(code: str, hashed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_runs(
+    code: str, hashed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     place = tmp_path / "shown.py"
     place.write_text(code, encoding="utf-8")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the frameworks' own dependencies warn while they are imported
+        warnings.simplefilter(
+            "ignore"
+        )  # the frameworks' own dependencies warn while they are imported
         runpy.run_path(str(place))
     assert "memory/auth.md#L13-L14" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("text", blocks("json"))
-def test_entries_for_agents_run(text: str, hashed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_entries_for_agents_run(
+    text: str, hashed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for command in _commands_in(json.loads(text)):
         assert command[0] == "notewell"
         parsed(command[1:])
@@ -346,7 +383,11 @@ def test_shell_runs(code: str, hashed: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", blocks("toml"))
 def test_settings_are_taken(
-    text: str, hashed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    text: str,
+    hashed: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     workspace = Path(shutil.copytree(hashed, tmp_path / "notes"))
     name = text.splitlines()[0].removeprefix("# ")
@@ -360,15 +401,24 @@ def test_settings_are_taken(
     settings = json.loads(capsys.readouterr().out)["settings"]
     table = tomllib.loads(text)
     given = {k: v for k, v in table.items() if not isinstance(v, dict)}
-    given |= {f"{s}.{k}": v for s, values in table.items() if isinstance(values, dict) for k, v in values.items()}
+    given |= {
+        f"{s}.{k}": v
+        for s, values in table.items()
+        if isinstance(values, dict)
+        for k, v in values.items()
+    }
     assert {key: settings[key]["value"] for key in given} == given
     assert {settings[key]["origin"] for key in given} == {str(place)}
     assert run(["search", "staging port", "-w", str(workspace), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["results"]
 
 
-def test_every_field_of_an_answer_is_named(hashed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    section = PAGES["docs/commands.md"].partition("## What is in an answer")[2].partition("\n## ")[0]
+def test_every_field_of_an_answer_is_named(
+    hashed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    section = (
+        PAGES["docs/commands.md"].partition("## What is in an answer")[2].partition("\n## ")[0]
+    )
     head, _, table = section.partition("| field |")
     for more in ((), ("--format", "context")):
         run(["search", "refresh tokens", "--json", "--explain", *more])
@@ -382,7 +432,9 @@ def test_every_command_and_profile_is_named() -> None:
     for name in cli.commands:
         assert re.search(rf"notewell {name}\b", EVERYTHING), name
     table = PAGES["docs/ranking.md"].partition("| profile |")[2].partition("\n\n")[0]
-    assert set(re.findall(r"`([^`]+)`", "".join(row.split("|")[1] for row in table.splitlines()[2:]))) == set(PROFILES)
+    assert set(
+        re.findall(r"`([^`]+)`", "".join(row.split("|")[1] for row in table.splitlines()[2:]))
+    ) == set(PROFILES)
     shown = next(c for c in OURS if "openclaw," in c.line).words[-1].split(",")
     assert set(shown) == set(PROFILES) - {"lexical", "vector"}
 
@@ -390,7 +442,9 @@ def test_every_command_and_profile_is_named() -> None:
 def test_every_tool_route_and_agent_is_named() -> None:
     page = PAGES["docs/serving.md"]
     table = page.partition("| tool |")[2].partition("\n\n")[0]
-    assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == [f"memory_{c.name}" for c in CALLS.values() if c.tool]
+    assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == [
+        f"memory_{c.name}" for c in CALLS.values() if c.tool
+    ]
     assert set(re.findall(r"/api/([a-z]+)", page)) - {"events", "key"} == {*CALLS, *PAGE_CALLS}
     listed = page.partition("It knows")[2].partition(", keeps")[0]
     assert re.findall(r"`([\w-]+)`", listed) == list(KNOWN_AGENTS)
@@ -399,13 +453,17 @@ def test_every_tool_route_and_agent_is_named() -> None:
 @pytest.mark.parametrize("name", sorted(cli.commands))
 def test_every_help_has_examples_that_parse(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([name, "--help"]) == 0
-    lines = re.findall(rf"^  (?:\w+=\S+ )?notewell ({name}\b.*)$", capsys.readouterr().out, re.MULTILINE)
+    lines = re.findall(
+        rf"^  (?:\w+=\S+ )?notewell ({name}\b.*)$", capsys.readouterr().out, re.MULTILINE
+    )
     assert lines
     for line in lines:
         try:
             parsed(shlex.split(re.split(r" {2,}", line)[0]))
         except click.BadParameter as error:
-            if "does not exist" not in error.format_message():  # a file of another program may be missing here
+            if (
+                "does not exist" not in error.format_message()
+            ):  # a file of another program may be missing here
                 raise
 
 
@@ -419,7 +477,10 @@ def test_every_command_has_a_topic() -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_no_page_is_two_screens_long_without_a_heading(page: str) -> None:
     text = re.sub(
-        r"^```.*?^```$", lambda block: block[0].replace("#", " "), PAGES[page], flags=re.MULTILINE | re.DOTALL
+        r"^```.*?^```$",
+        lambda block: block[0].replace("#", " "),
+        PAGES[page],
+        flags=re.MULTILINE | re.DOTALL,
     )
     parts = re.split(r"^#{1,6} ", text, flags=re.MULTILINE)
     assert max(part.count("\n") for part in parts) <= 60
@@ -433,14 +494,25 @@ def test_the_table_of_settings_is_complete() -> None:
         own = f"above {BOUNDED[key]:,}" if key in BOUNDED else "in part" if key in PARTLY else own
         own = f"below {LEAST[key]:,}, {own}" if key in LEAST else own
         wanted.append(f"| `{key}` | `{shown}` | {doc} | {own} |")
-    assert [row for row in PAGES["docs/settings.md"].splitlines() if row.startswith("| `")] == wanted
-    named = set(re.findall(r"`((?:index|chunk|embed|search|multimodal|sessions|redact|watch|hook)\.\w+)", EVERYTHING))
-    assert {n for n in named if not n.endswith((".py", ".md"))} <= {key for key, *_ in Settings().items()}
+    assert [
+        row for row in PAGES["docs/settings.md"].splitlines() if row.startswith("| `")
+    ] == wanted
+    named = set(
+        re.findall(
+            r"`((?:index|chunk|embed|search|multimodal|sessions|redact|watch|hook)\.\w+)",
+            EVERYTHING,
+        )
+    )
+    assert {n for n in named if not n.endswith((".py", ".md"))} <= {
+        key for key, *_ in Settings().items()
+    }
 
 
 def test_every_dependency_has_its_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    table = PAGES["docs/install.md"].partition("## What it depends on")[2].partition("<!-- end -->")[0]
+    table = (
+        PAGES["docs/install.md"].partition("## What it depends on")[2].partition("<!-- end -->")[0]
+    )
     rows = [row.split("|") for row in table.splitlines() if row.startswith("| ")][2:]
     names = {re.match(r"[\w-]+", d).group() for d in project["dependencies"]}  # type: ignore[union-attr]
     assert {re.split("==", row[1].strip())[0] for row in rows} == names
@@ -452,7 +524,12 @@ def test_every_symptom_is_a_message_of_ours() -> None:
     told = re.findall(r"^\| `([^`]+)` \|", PAGES["docs/troubleshooting.md"], re.MULTILINE)
     assert len(told) > 8
     for message in told:
-        known = message.replace("notewell_model", "{package}").removesuffix(" …").removesuffix("…").strip()
+        known = (
+            message.replace("notewell_model", "{package}")
+            .removesuffix(" …")
+            .removesuffix("…")
+            .strip()
+        )
         assert known in source, message
 
 
@@ -465,7 +542,9 @@ def test_links_lead_somewhere() -> None:
             assert link.startswith("https://") or place.exists() or place == QUALITY, link
             if anchor:
                 titles = re.findall(r"^#+ (.*)$", place.read_text(encoding="utf-8"), re.MULTILINE)
-                assert anchor in {re.sub(r"[^\w-]", "", t.lower().replace(" ", "-")) for t in titles}, anchor
+                assert anchor in {
+                    re.sub(r"[^\w-]", "", t.lower().replace(" ", "-")) for t in titles
+                }, anchor
 
 
 def test_every_page_is_linked_and_shipped() -> None:
@@ -474,7 +553,9 @@ def test_every_page_is_linked_and_shipped() -> None:
         name = page.removeprefix("docs/")
         assert name == "README.md" or f"]({name})" in index, page
     assert "](docs/README.md)" in README
-    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"][
+        "build"
+    ]
     assert "/docs" in build["targets"]["sdist"]["include"]
     assert (ROOT / "docs/page.png").stat().st_size < 200_000
 
@@ -482,19 +563,27 @@ def test_every_page_is_linked_and_shipped() -> None:
 @pytest.mark.skipif(not QUALITY.exists(), reason="`make quality` has not been run")
 def test_the_number_is_the_measured_one() -> None:
     table = QUALITY.read_text(encoding="utf-8").partition("## nDCG@10")[2].partition("\n## ")[0]
-    rows = [[c.strip(" *") for c in row.strip("| ").split("|")] for row in table.splitlines() if row.startswith("| ")]
+    rows = [
+        [c.strip(" *") for c in row.strip("| ").split("|")]
+        for row in table.splitlines()
+        if row.startswith("| ")
+    ]
     names, sets = rows[0], [r for r in rows[2:] if r[0] != "mean"]
     column = {n: [float(r[i]) for r in sets] for i, n in enumerate(names) if n in PROFILES}
     means = {n: sum(values) / len(values) for n, values in column.items()}
     legs = [max(pair) for pair in zip(column["lexical"], column["vector"], strict=True)]
     said = re.search(
-        r"mean nDCG@10 of (\S+); .*?averages (\S+), the pipelines it replaces (.*?)\.\s", README, re.DOTALL
+        r"mean nDCG@10 of (\S+); .*?averages (\S+), the pipelines it replaces (.*?)\.\s",
+        README,
+        re.DOTALL,
     )
     assert said is not None
     assert len(sets) == 16
     assert float(said[1]) == pytest.approx(means["default"], abs=0.0055)
     assert float(said[2]) == pytest.approx(sum(legs) / len(legs), abs=0.0055)
-    others = [value for name, value in means.items() if name not in ("default", "lexical", "vector")]
+    others = [
+        value for name, value in means.items() if name not in ("default", "lexical", "vector")
+    ]
     for number in _DECIMAL.findall(said[3]):
         assert min(abs(float(number) - other) for other in others) < 0.0055
 
@@ -508,10 +597,14 @@ def test_the_pages_are_short_and_plain() -> None:
 
 def test_agents_is_a_map_of_what_is_there() -> None:
     assert len(AGENTS.splitlines()) < 60
-    named = {n for n in re.findall(r"`([\w./-]+)`", AGENTS) if "/" in n or n.endswith((".py", ".md"))}
+    named = {
+        n for n in re.findall(r"`([\w./-]+)`", AGENTS) if "/" in n or n.endswith((".py", ".md"))
+    }
     rooms = (ROOT, ROOT / "src/notewell")
     # Inside a room's own line a file may be named alone.
-    missing = {n for n in named if not any((r / n).exists() for r in (*rooms, *(rooms[1].iterdir())))}
+    missing = {
+        n for n in named if not any((r / n).exists() for r in (*rooms, *(rooms[1].iterdir())))
+    }
     assert not missing
     assert {p.name for p in rooms[1].iterdir() if (p / "__init__.py").exists()} <= {
         n.rstrip("/").rpartition("/")[2] for n in named

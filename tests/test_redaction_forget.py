@@ -1,4 +1,6 @@
-"""Secrets, remembering and forgetting together: the file keeps what its owner wrote, nothing else ever has it."""
+"""Secrets, remembering and forgetting together: the file keeps what its owner wrote, nothing else
+ever has it.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +26,23 @@ NOTE = f"# Deploy\n\nFirst paragraph stays.\n\n{LINE}\n\n{PRIVATE}\n\nEnd.\n"
 @pytest.fixture
 def memory(root: Path, write: Write, embedder: CountingEmbedder) -> Iterator[Memory]:
     write("memory/deploy.md", NOTE)
-    said = [json.dumps({"role": "user", "content": text}) + "\n" for text in (LINE, "Something else.")]
+    said = [
+        json.dumps({"role": "user", "content": text}) + "\n" for text in (LINE, "Something else.")
+    ]
     write("chats/s.jsonl", "".join(said))
-    with Memory.open(root, embedder=embedder, sources="memory,sessions", sessions__paths="chats") as memory:
+    with Memory.open(
+        root, embedder=embedder, sources="memory,sessions", sessions__paths="chats"
+    ) as memory:
         memory.sync()
         yield memory
 
 
-@pytest.mark.parametrize("selector", ["memory/deploy.md:5", "query", "chats/s.jsonl:1", "chats/s.jsonl"])
-def test_a_passage_with_a_secret_is_forgotten_everywhere(memory: Memory, root: Path, selector: str) -> None:
+@pytest.mark.parametrize(
+    "selector", ["memory/deploy.md:5", "query", "chats/s.jsonl:1", "chats/s.jsonl"]
+)
+def test_a_passage_with_a_secret_is_forgotten_everywhere(
+    memory: Memory, root: Path, selector: str
+) -> None:
     how = {"query": "blue harbour"} if selector == "query" else {"reference": selector}
     receipt = memory.forget(**how, yes=True, everywhere=True, now=NOW)  # type: ignore[arg-type]
     assert receipt.proved, receipt
@@ -43,8 +53,12 @@ def test_a_passage_with_a_secret_is_forgotten_everywhere(memory: Memory, root: P
 
 
 @pytest.mark.parametrize("selector", ["memory/deploy.md:5", "id", "query"])
-def test_a_passage_with_a_secret_leaves_its_file_when_told(memory: Memory, root: Path, selector: str) -> None:
-    hit = next(h for h in memory.search("blue harbour deploy token").hits if h.chunk.source == "memory")
+def test_a_passage_with_a_secret_leaves_its_file_when_told(
+    memory: Memory, root: Path, selector: str
+) -> None:
+    hit = next(
+        h for h in memory.search("blue harbour deploy token").hits if h.chunk.source == "memory"
+    )
     how = (
         {"query": "blue harbour"}
         if selector == "query"
@@ -84,12 +98,16 @@ def test_remember_writes_what_was_said_and_warns_of_the_secret(memory: Memory, r
 
 def test_another_secret_is_another_memory(memory: Memory) -> None:
     first = memory.remember(f"The green lagoon uses {TOKEN} as well.", file="memory/x.md", now=NOW)
-    other = memory.remember(f"The green lagoon uses {TOKEN[:-6]}zQ7wK1 as well.", file="memory/y.md", now=NOW)
+    other = memory.remember(
+        f"The green lagoon uses {TOKEN[:-6]}zQ7wK1 as well.", file="memory/y.md", now=NOW
+    )
     assert (first.written, other.written) == (True, True)
 
 
 def test_what_was_forgotten_with_its_secret_is_not_remembered_by_accident(memory: Memory) -> None:
-    receipt = memory.forget("memory/deploy.md:5", yes=True, everywhere=True, from_files=True, now=NOW)
+    receipt = memory.forget(
+        "memory/deploy.md:5", yes=True, everywhere=True, from_files=True, now=NOW
+    )
     with pytest.raises(UsageError, match=receipt.id):
         memory.remember(LINE, now=NOW)
     done = memory.remember(LINE, force=True, now=NOW)
@@ -97,9 +115,16 @@ def test_what_was_forgotten_with_its_secret_is_not_remembered_by_accident(memory
     assert done.id in {h.chunk.id for h in memory.search("blue harbour", now=NOW).hits}
 
 
-def test_no_command_shows_a_secret(memory: Memory, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_command_shows_a_secret(
+    memory: Memory, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     hit = memory.search("blue harbour").hits[0].chunk
-    sessions = ["--setting", "sources=memory,sessions", "--setting", f"sessions.paths={root / 'chats'}"]
+    sessions = [
+        "--setting",
+        "sources=memory,sessions",
+        "--setting",
+        f"sessions.paths={root / 'chats'}",
+    ]
     for arguments in (
         ["search", "blue harbour", "--explain", "--json"],
         ["search", "blue harbour", "--format", "context"],

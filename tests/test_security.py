@@ -32,7 +32,9 @@ ROOT = Path(__file__).parents[1]
 def test_every_test_that_is_named_exists() -> None:
     named = set(re.findall(r"`(test_\w+)`", (ROOT / "SECURITY.md").read_text(encoding="utf-8")))
     known = {
-        n for p in (ROOT / "tests").rglob("test_*.py") for n in re.findall(r"^def (test_\w+)", p.read_text(), re.M)
+        n
+        for p in (ROOT / "tests").rglob("test_*.py")
+        for n in re.findall(r"^def (test_\w+)", p.read_text(), re.M)
     }
     assert len(named) > 40
     assert named - known == set()
@@ -46,8 +48,12 @@ def test_every_claim_names_a_test() -> None:
     assert silent == []
 
 
-@pytest.mark.parametrize("name", ["", "index.sqlite", "index.lock", "forgotten.new", ".gitignore", "backup"])
-def test_a_link_in_the_folder_of_the_index_is_refused(root: Path, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["", "index.sqlite", "index.lock", "forgotten.new", ".gitignore", "backup"]
+)
+def test_a_link_in_the_folder_of_the_index_is_refused(
+    root: Path, tmp_path: Path, name: str
+) -> None:
     precious = tmp_path / "precious"
     precious.write_text("mine")
     folder = root / ".notewell"
@@ -64,7 +70,9 @@ def test_a_link_in_the_folder_of_the_index_is_refused(root: Path, tmp_path: Path
 
 
 def planted(root: Path, script: str) -> None:
-    """An index as a repository could bring it: changed by somebody else, and copied to its place."""
+    """An index as a repository could bring it: changed by somebody else, and copied to its
+    place.
+    """
     with Memory.open(root, embed__model="none") as memory:
         memory.sync()
     file = root / ".notewell/index.sqlite"
@@ -76,9 +84,13 @@ def planted(root: Path, script: str) -> None:
     os.replace(root / "copy", file)
 
 
-def test_what_was_planted_in_an_index_that_was_copied_is_not_shown(root: Path, write: Write) -> None:
+def test_what_was_planted_in_an_index_that_was_copied_is_not_shown(
+    root: Path, write: Write
+) -> None:
     write("memory/a.md", "The staging port is 8080.")
-    planted(root, "UPDATE chunks SET text = 'The staging port is evil.'; UPDATE fields SET body = head")
+    planted(
+        root, "UPDATE chunks SET text = 'The staging port is evil.'; UPDATE fields SET body = head"
+    )
     with Memory.open(root, embed__model="none") as memory:
         found = memory.search("staging port")
         assert [h.chunk.text for h in found.hits] == ["The staging port is 8080."]
@@ -88,7 +100,9 @@ def test_what_was_planted_in_an_index_that_was_copied_is_not_shown(root: Path, w
         assert memory.sync().unchanged == 1, "once is enough"
 
 
-def test_a_planted_time_of_reading_does_not_make_a_copied_index_believed(root: Path, write: Write) -> None:
+def test_a_planted_time_of_reading_does_not_make_a_copied_index_believed(
+    root: Path, write: Write
+) -> None:
     write("memory/a.md", "The staging port is 8080.")
     planted(
         root,
@@ -96,14 +110,19 @@ def test_a_planted_time_of_reading_does_not_make_a_copied_index_believed(root: P
         "INSERT OR REPLACE INTO meta SELECT 'analysis_since', '1 ' || value FROM meta WHERE key = 'analysis'",
     )
     with Memory.open(root, embed__model="none") as memory:
-        assert [h.chunk.text for h in memory.search("staging port").hits] == ["The staging port is 8080."]
+        assert [h.chunk.text for h in memory.search("staging port").hits] == [
+            "The staging port is 8080."
+        ]
 
 
 def test_an_index_with_a_trigger_of_somebody_else_is_set_aside(root: Path, write: Write) -> None:
     write("memory/a.md", "The staging port is 8080.")
     planted(
         root,
-        "CREATE TRIGGER evil AFTER INSERT ON chunks BEGIN UPDATE chunks SET text = 'evil' WHERE row = NEW.row; END",
+        (
+            "CREATE TRIGGER evil AFTER INSERT ON chunks BEGIN UPDATE chunks SET text = 'evil' WHERE "
+            "row = NEW.row; END"
+        ),
     )
     with Memory.open(root, embed__model="none") as memory:
         found = memory.search("staging port")
@@ -136,7 +155,9 @@ def test_what_a_transcript_says_hides_no_note() -> None:
     assert replaces(chunk("s", text, path="s.jsonl", source="sessions"), store) == ()
 
 
-def test_settings_that_name_nobody_reach_nobody(root: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_that_name_nobody_reach_nobody(
+    root: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reached: list[Any] = []
 
     def connect(_self: socket.socket, address: Any) -> None:
@@ -155,14 +176,27 @@ def test_settings_that_name_nobody_reach_nobody(root: Path, write: Write, monkey
     assert reached == []
 
 
-def test_the_runtime_of_the_model_keeps_and_reports_nothing(root: Path, write: Write, tmp_path: Path) -> None:
-    """Native code is not seen by a patched socket, but its queue of reports and its number of this machine would be."""
+def test_the_runtime_of_the_model_keeps_and_reports_nothing(
+    root: Path, write: Write, tmp_path: Path
+) -> None:
+    """Native code is not seen by a patched socket, but its queue of reports and its number of this
+    machine would be.
+    """
     write("memory/a.md", "The staging port is 8080.")
     told = ("HOME", "PATH", "SYSTEMROOT", "PYTHONPATH", *PATIENT)
-    env = {name: value for name, value in os.environ.items() if name in told} | {"HOME": str(tmp_path / "home")}
-    code = "import sys, notewell; print(notewell.Memory.open(sys.argv[1]).search('staging port').mode)"
+    env = {name: value for name, value in os.environ.items() if name in told} | {
+        "HOME": str(tmp_path / "home")
+    }
+    code = (
+        "import sys, notewell; print(notewell.Memory.open(sys.argv[1]).search('staging port').mode)"
+    )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(root)], env=env, capture_output=True, text=True, timeout=50, check=True
+        [sys.executable, "-c", code, str(root)],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=True,
     )
     assert done.stdout.split() == ["hybrid"]
     kept = [p.relative_to(tmp_path / "home") for p in (tmp_path / "home").rglob("*") if p.is_file()]
@@ -171,7 +205,10 @@ def test_the_runtime_of_the_model_keeps_and_reports_nothing(root: Path, write: W
 
 def hostile_clone(root: Path, write: Write) -> None:
     """Everything that comes with a repository and costs without bound, at once."""
-    write("notewell.toml", f"extra_paths = ['{'a*' * 16}b.md', '[z-a].md']\n[redact]\npatterns = ['(a+)+$']")
+    write(
+        "notewell.toml",
+        f"extra_paths = ['{'a*' * 16}b.md', '[z-a].md']\n[redact]\npatterns = ['(a+)+$']",
+    )
     write("memory/a.md", "The staging port is 8080.\n\n" + "a" * 40 + "!")
     write("memory/.gitignore", "".join(f"*a*a*a*a*a*a*a*a*a*a*a*a{n}*b\n" for n in range(2000)))
     for number in range(30):
@@ -194,7 +231,9 @@ def test_a_hostile_clone_neither_hangs_nor_fills_the_memory(root: Path, write: W
 
 @pytest.mark.slow
 def test_beside_a_search_of_a_hostile_clone_other_threads_go_on(root: Path, write: Write) -> None:
-    """Such as those of a server. Counted in the time of the process, and in the best of a few tries."""
+    """Such as those of a server. Counted in the time of the process, and in the best of a few
+    tries.
+    """
     hostile_clone(root, write)
     longest_s: list[float] = []
     for _ in range(5):
@@ -207,7 +246,9 @@ def test_beside_a_search_of_a_hostile_clone_other_threads_go_on(root: Path, writ
 
         other = threading.Thread(target=tick)
         other.start()
-        with Memory.open(root, embed__model="none", index=root.parent / f"{len(longest_s)}.sqlite") as memory:
+        with Memory.open(
+            root, embed__model="none", index=root.parent / f"{len(longest_s)}.sqlite"
+        ) as memory:
             memory.search("staging port")
         over.set()
         other.join()

@@ -21,7 +21,15 @@ from notewell.settings import (
     owner_of_address,
     user_file,
 )
-from notewell.settings_checks import BOUNDED, FREELY, LEAST, LOWERED, PARTLY, refuse_unsafe, without_password
+from notewell.settings_checks import (
+    BOUNDED,
+    FREELY,
+    LEAST,
+    LOWERED,
+    PARTLY,
+    refuse_unsafe,
+    without_password,
+)
 from notewell.text.chunk import ChunkSize, Passage, chunk
 from notewell.text.markdown import parse
 
@@ -54,7 +62,9 @@ def test_without_a_word_the_defaults_hold(root: Path, env: dict[str, str]) -> No
     assert {origin for _, _, origin, _ in settings.items()} == {"default"}
 
 
-def test_each_layer_wins_over_those_before_it_and_its_name_is_kept(root: Path, env: dict[str, str]) -> None:
+def test_each_layer_wins_over_those_before_it_and_its_name_is_kept(
+    root: Path, env: dict[str, str]
+) -> None:
     key = "search.limit"
     assert origin(load(root, env=env), key) == (6, "default")
     by_user = user(env, "[search]\nlimit = 7")
@@ -70,7 +80,11 @@ def test_layers_mix_key_by_key(root: Path, env: dict[str, str]) -> None:
     user(env, '[search]\nlimit = 7\nprofile = "rrf"')
     own(root, "max_file_bytes = 1000\n[search]\nlimit = 8")
     settings = load(root, env={**env, "NOTEWELL_EMBED_MODEL": "none"})
-    assert (settings.search.limit, settings.search.profile, settings.max_file_bytes) == (8, "rrf", 1000)
+    assert (settings.search.limit, settings.search.profile, settings.max_file_bytes) == (
+        8,
+        "rrf",
+        1000,
+    )
     assert settings.embed.model == "none"
 
 
@@ -100,7 +114,9 @@ def test_stages_of_a_variable_stand_between_semicolons(root: Path, env: dict[str
 
 
 @pytest.mark.parametrize("key", ["rerank", "rerank_url", "rerank_model", "rerank_shape"])
-def test_a_workspace_file_may_not_choose_who_reads_the_notes(root: Path, env: dict[str, str], key: str) -> None:
+def test_a_workspace_file_may_not_choose_who_reads_the_notes(
+    root: Path, env: dict[str, str], key: str
+) -> None:
     own(root, f'[search]\n{key} = "http"')
     with pytest.raises(SettingsError, match=rf"may not set search\.{key}") as caught:
         load(root, env=env)
@@ -108,14 +124,18 @@ def test_a_workspace_file_may_not_choose_who_reads_the_notes(root: Path, env: di
 
 
 @pytest.mark.parametrize("key", [key for key, *_ in Settings().items() if key.startswith("hook.")])
-def test_a_workspace_file_may_not_change_the_hooks(root: Path, env: dict[str, str], key: str) -> None:
+def test_a_workspace_file_may_not_change_the_hooks(
+    root: Path, env: dict[str, str], key: str
+) -> None:
     own(root, f"{key} = 1")
     with pytest.raises(SettingsError, match=rf"may not set {key}"):
         load(root, env=env)
 
 
 def test_no_setting_holds_the_key_of_a_reranker(root: Path, env: dict[str, str]) -> None:
-    assert not [key for key, *_ in Settings().items() if key.startswith("search.") and key.endswith("key")]
+    assert not [
+        key for key, *_ in Settings().items() if key.startswith("search.") and key.endswith("key")
+    ]
     user(env, '[search]\nrerank_key = "secret"')
     with pytest.raises(SettingsError, match="no setting is called"):
         load(root, env=env)
@@ -154,14 +174,22 @@ def test_a_workspace_file_may_not_read_conversations_nor_let_secrets_in(
 def test_every_place_adds_its_patterns_and_takes_none_away(root: Path, env: dict[str, str]) -> None:
     user(env, "[redact]\npatterns = ['ACME-[0-9]{6}', 'x,y']")
     own(root, "[redact]\npatterns = ['hush', 'x,y']")
-    settings = load(root, env=env | {"NOTEWELL_REDACT_PATTERNS": "a{1,2}\nb"}, flags={"redact.patterns": ["flag"]})
+    settings = load(
+        root,
+        env=env | {"NOTEWELL_REDACT_PATTERNS": "a{1,2}\nb"},
+        flags={"redact.patterns": ["flag"]},
+    )
     assert settings.redact.patterns == ("ACME-[0-9]{6}", "x,y", "a{1,2}", "b", "flag")
-    assert settings.workspace_patterns == ("hush", "x,y"), "they may be somebody else's, and run under a bound"
+    assert settings.workspace_patterns == ("hush", "x,y"), (
+        "they may be somebody else's, and run under a bound"
+    )
     shown = {key: value for key, value, _, _ in settings.items()}
     assert shown["redact.patterns"] == ("ACME-[0-9]{6}", "x,y", "a{1,2}", "b", "flag", "hush")
 
 
-def test_the_patterns_of_a_workspace_file_are_shown_with_their_origin(root: Path, env: dict[str, str]) -> None:
+def test_the_patterns_of_a_workspace_file_are_shown_with_their_origin(
+    root: Path, env: dict[str, str]
+) -> None:
     own(root, "[redact]\npatterns = ['hush']")
     assert load(root, env=env).origins["redact.patterns"] == str(root / "notewell.toml")
     own(root, "[redact]\npatterns = 3")
@@ -171,16 +199,28 @@ def test_the_patterns_of_a_workspace_file_are_shown_with_their_origin(root: Path
 
 @pytest.mark.parametrize(
     "value",
-    ['["/etc"]', '["../other"]', '["docs/../../x"]', '["~/notes"]', '[" /etc"]', '"docs:/etc"', '["docs", "/etc"]'],
+    [
+        '["/etc"]',
+        '["../other"]',
+        '["docs/../../x"]',
+        '["~/notes"]',
+        '[" /etc"]',
+        '"docs:/etc"',
+        '["docs", "/etc"]',
+    ],
 )
-def test_a_workspace_file_may_only_name_paths_inside_the_workspace(root: Path, env: dict[str, str], value: str) -> None:
+def test_a_workspace_file_may_only_name_paths_inside_the_workspace(
+    root: Path, env: dict[str, str], value: str
+) -> None:
     own(root, f"extra_paths = {value}")
     with pytest.raises(SettingsError, match="inside the workspace") as caught:
         load(root, env=env)
     assert "your own settings file" in caught.value.hint
 
 
-def test_a_workspace_file_may_name_paths_inside_the_workspace(root: Path, env: dict[str, str]) -> None:
+def test_a_workspace_file_may_name_paths_inside_the_workspace(
+    root: Path, env: dict[str, str]
+) -> None:
     own(root, 'extra_paths = ["docs", "notes/**/*.md"]')
     assert load(root, env=env).extra_paths == ("docs", "notes/**/*.md")
 
@@ -216,7 +256,9 @@ def test_a_value_of_the_wrong_type_is_refused_with_the_right_one(
         ("colour = 'red'", "notewell config lists all settings"),
     ],
 )
-def test_an_unknown_key_is_refused_with_the_nearest_one(root: Path, env: dict[str, str], text: str, hint: str) -> None:
+def test_an_unknown_key_is_refused_with_the_nearest_one(
+    root: Path, env: dict[str, str], text: str, hint: str
+) -> None:
     own(root, text)
     with pytest.raises(SettingsError, match="no setting is called") as caught:
         load(root, env=env)
@@ -277,17 +319,25 @@ def test_folders_follow_the_xdg_variables(tmp_path: Path) -> None:
     assert data_folder({}) == Path("~/.local/share/notewell").expanduser()
 
 
-@pytest.mark.parametrize("value", ["/models/x", "./model", "~/model", "x.gguf", "fastembed/BAAI/bge-m3", "openai"])
-def test_a_workspace_file_may_not_bring_a_model(root: Path, env: dict[str, str], value: str) -> None:
+@pytest.mark.parametrize(
+    "value", ["/models/x", "./model", "~/model", "x.gguf", "fastembed/BAAI/bge-m3", "openai"]
+)
+def test_a_workspace_file_may_not_bring_a_model(
+    root: Path, env: dict[str, str], value: str
+) -> None:
     own(root, f'embed.model = "{value}"')
-    with pytest.raises(SettingsError, match=r"may not set embed\.model.*come from somebody else") as caught:
+    with pytest.raises(
+        SettingsError, match=r"may not set embed\.model.*come from somebody else"
+    ) as caught:
         load(root, env=env)
     assert "NOTEWELL_EMBED_MODEL" in caught.value.hint
     assert load(root.parent, env={**env, "NOTEWELL_EMBED_MODEL": value}).embed.model == value
 
 
 @pytest.mark.parametrize("value", SAFE_MODELS)
-def test_a_workspace_file_may_choose_among_the_packaged_models(root: Path, env: dict[str, str], value: str) -> None:
+def test_a_workspace_file_may_choose_among_the_packaged_models(
+    root: Path, env: dict[str, str], value: str
+) -> None:
     own(root, f'embed.model = "{value}"')
     assert load(root, env=env).embed.model == value
 
@@ -297,39 +347,60 @@ def test_every_setting_says_what_a_workspace_file_may_decide_of_it(key: str) -> 
     private = bool(FIELDS[key].metadata["private"])
     classes = {"private": private, "lowered": key in LOWERED, "bounded": key in BOUNDED}
     classes |= {"partly": key in PARTLY, "freely": key in FREELY}
-    assert sum(classes.values()) == 1, f"{key} must be in one class of settings_checks.py, and is {classes}"
+    assert sum(classes.values()) == 1, (
+        f"{key} must be in one class of settings_checks.py, and is {classes}"
+    )
 
 
 def test_a_setting_that_nobody_put_into_a_class_is_refused() -> None:
-    with pytest.raises(SettingsError, match=r"may not set new\.one: a workspace file can come from somebody else"):
+    with pytest.raises(
+        SettingsError, match=r"may not set new\.one: a workspace file can come from somebody else"
+    ):
         refuse_unsafe("new.one", 1, before=1, default=1, private=False, file="notewell.toml")
 
 
 @pytest.mark.parametrize("key", sorted(FREELY))
-def test_what_a_workspace_file_decides_freely_is_taken(root: Path, env: dict[str, str], key: str) -> None:
+def test_what_a_workspace_file_decides_freely_is_taken(
+    root: Path, env: dict[str, str], key: str
+) -> None:
     default = Settings().get(key)
-    file = own(root, f"{key} = {json.dumps(list(default) if isinstance(default, tuple) else default)}")
+    file = own(
+        root, f"{key} = {json.dumps(list(default) if isinstance(default, tuple) else default)}"
+    )
     assert origin(load(root, env=env), key) == (default, str(file))
 
 
 @pytest.mark.parametrize("key", sorted(LOWERED))
-def test_a_workspace_file_may_lower_an_amount_and_never_raise_it(root: Path, env: dict[str, str], key: str) -> None:
+def test_a_workspace_file_may_lower_an_amount_and_never_raise_it(
+    root: Path, env: dict[str, str], key: str
+) -> None:
     default = Settings().get(key)
     file = own(root, f"{key} = {default / 2 if isinstance(default, float) else default // 2}")
-    assert origin(load(root, env=env), key) == (default // 2 if isinstance(default, int) else default / 2, str(file))
+    assert origin(load(root, env=env), key) == (
+        default // 2 if isinstance(default, int) else default / 2,
+        str(file),
+    )
     own(root, f"{key} = {default * 10}")
-    with pytest.raises(SettingsError, match=rf"may only lower {key} from .*come from somebody else") as caught:
+    with pytest.raises(
+        SettingsError, match=rf"may only lower {key} from .*come from somebody else"
+    ) as caught:
         load(root, env=env)
     assert env_name(key) in caught.value.hint
-    mine = user(env, f"{key} = {default * 20}\nchunk.tokens = 10_000")  # of which half may be repeated
+    mine = user(
+        env, f"{key} = {default * 20}\nchunk.tokens = 10_000"
+    )  # of which half may be repeated
     assert load(root, env=env).get(key) == default * 10, "you allow more"
     own(root, f"{key} = {default}")
     user(env, f"{key} = {type(default)(default / 4)}")
-    assert origin(load(root, env=env), key) == (type(default)(default / 4), str(mine)), "the lower one counts"
+    assert origin(load(root, env=env), key) == (type(default)(default / 4), str(mine)), (
+        "the lower one counts"
+    )
 
 
 @pytest.mark.parametrize("key", sorted(BOUNDED))
-def test_a_workspace_file_may_raise_some_amounts_up_to_a_bound(root: Path, env: dict[str, str], key: str) -> None:
+def test_a_workspace_file_may_raise_some_amounts_up_to_a_bound(
+    root: Path, env: dict[str, str], key: str
+) -> None:
     most = BOUNDED[key]
     own(root, f"{key} = {most}")
     assert load(root, env=env).get(key) == most
@@ -341,12 +412,16 @@ def test_a_workspace_file_may_raise_some_amounts_up_to_a_bound(root: Path, env: 
 
 
 @pytest.mark.parametrize("key", sorted(LEAST))
-def test_a_workspace_file_may_lower_some_amounts_down_to_a_bound(root: Path, env: dict[str, str], key: str) -> None:
+def test_a_workspace_file_may_lower_some_amounts_down_to_a_bound(
+    root: Path, env: dict[str, str], key: str
+) -> None:
     least = LEAST[key]
     own(root, f"{key} = {least}")
     assert load(root, env=env).get(key) == least
     own(root, f"{key} = {least - 1}")
-    with pytest.raises(SettingsError, match=rf"may set {key} down to {least:,}, not to {least - 1:,}"):
+    with pytest.raises(
+        SettingsError, match=rf"may set {key} down to {least:,}, not to {least - 1:,}"
+    ):
         load(root, env=env)
     user(env, f"{key} = {least // 2}\nchunk.overlap = 0")
     assert load(root, env=env).get(key) == least - 1, "you allow less"
@@ -354,7 +429,9 @@ def test_a_workspace_file_may_lower_some_amounts_down_to_a_bound(root: Path, env
 
 SAMPLE = Path(__file__).parents[1] / "src/notewell/surfaces/sample"
 NOTES = [note.read_text(encoding="utf-8") for note in sorted(SAMPLE.rglob("*.md"))]
-RUNNING = "\n".join(re.sub(r"(?m)^#+ ", "", note) for note in NOTES)  # a note without headings, so that most is cut
+RUNNING = "\n".join(
+    re.sub(r"(?m)^#+ ", "", note) for note in NOTES
+)  # a note without headings, so that most is cut
 
 
 @pytest.mark.parametrize("text", [*NOTES, RUNNING])
@@ -383,13 +460,17 @@ def test_variables_win_over_a_workspace_file_which_is_compared_with_the_users_ow
     own(root, "max_file_bytes = 10_000")
     assert origin(load(root, env=env), "max_file_bytes") == (70_000_000, "NOTEWELL_MAX_FILE_BYTES")
     own(root, "max_file_bytes = 60_000_000")
-    with pytest.raises(SettingsError, match="may only lower max_file_bytes from 50,000,000") as caught:
+    with pytest.raises(
+        SettingsError, match="may only lower max_file_bytes from 50,000,000"
+    ) as caught:
         load(root, env=env)
     assert "take it out of that file" in caught.value.hint
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "1e999"])
-def test_an_amount_that_is_no_number_is_refused(root: Path, env: dict[str, str], number: str) -> None:
+def test_an_amount_that_is_no_number_is_refused(
+    root: Path, env: dict[str, str], number: str
+) -> None:
     for key in ("embed.budget_s", "search.scan_s"):
         own(root, f"{key} = {number}")
         with pytest.raises(SettingsError, match=f"{key}|not valid TOML"):
@@ -421,13 +502,17 @@ def test_a_workspace_file_does_not_bring_back_a_chain_that_sends_notes(
     ) as caught:
         load(root, env=env, flags=flags)
     assert "hush" not in str(caught.value)
-    assert load(root, env=env, flags={**flags, "embed.model": "local"}).embed.names == ("local",), "you decide after it"
+    assert load(root, env=env, flags={**flags, "embed.model": "local"}).embed.names == ("local",), (
+        "you decide after it"
+    )
     own(root, 'embed.model = "auto"\nembed.chain = ["none"]')
     if layer == "file":
         assert load(root, env=env).embed.names == ("none",)
 
 
-def test_a_workspace_file_may_name_auto_where_the_same_models_answer_anyway(root: Path, env: dict[str, str]) -> None:
+def test_a_workspace_file_may_name_auto_where_the_same_models_answer_anyway(
+    root: Path, env: dict[str, str]
+) -> None:
     own(root, 'embed.model = "auto"')
     assert load(root, env=env).embed.names == ("auto",)
     user(env, 'embed.chain = ["local", "openai"]')
@@ -435,10 +520,14 @@ def test_a_workspace_file_may_name_auto_where_the_same_models_answer_anyway(root
     user(env, 'embed.model = "openai"\nembed.chain = ["openai", "local"]')
     assert load(root, env=env).embed.names == ("openai", "local")
     user(env, 'embed.model = "none"\nembed.chain = ["local", "bge-small-en-v1.5"]')
-    assert load(root, env=env).embed.names == ("local", "bge-small-en-v1.5"), "none of them sends anything"
+    assert load(root, env=env).embed.names == ("local", "bge-small-en-v1.5"), (
+        "none of them sends anything"
+    )
 
 
-def test_a_workspace_file_may_take_trust_away_but_not_give_it(root: Path, env: dict[str, str]) -> None:
+def test_a_workspace_file_may_take_trust_away_but_not_give_it(
+    root: Path, env: dict[str, str]
+) -> None:
     own(root, 'extra_origin = "untrusted"')
     assert load(root, env=env).extra_origin == "untrusted"
     user(env, 'extra_origin = "agent"')
@@ -453,18 +542,37 @@ def test_a_workspace_file_may_take_trust_away_but_not_give_it(root: Path, env: d
 
 @pytest.mark.parametrize("key", ["model", "chain"])
 @pytest.mark.parametrize(
-    "name", ["openai", "ollama/nomic-embed-text", "/models/mine", "./model", "fastembed/x", "hashed@x", "HASHED", ""]
+    "name",
+    [
+        "openai",
+        "ollama/nomic-embed-text",
+        "/models/mine",
+        "./model",
+        "fastembed/x",
+        "hashed@x",
+        "HASHED",
+        "",
+    ],
 )
 def test_a_workspace_file_may_not_name_a_model_that_sends_or_reads_elsewhere(
     root: Path, env: dict[str, str], key: str, name: str
 ) -> None:
-    own(root, f'[embed]\n{key} = "{name}"' if key == "model" else f'[embed]\n{key} = ["local", "x{name}"]')
-    with pytest.raises(SettingsError, match=rf"may not set embed\.{key} to .*come from somebody else") as caught:
+    own(
+        root,
+        f'[embed]\n{key} = "{name}"'
+        if key == "model"
+        else f'[embed]\n{key} = ["local", "x{name}"]',
+    )
+    with pytest.raises(
+        SettingsError, match=rf"may not set embed\.{key} to .*come from somebody else"
+    ) as caught:
         load(root, env=env)
     assert f"NOTEWELL_EMBED_{key.upper()}" in caught.value.hint
 
 
-def test_a_workspace_file_may_name_models_that_come_with_the_installation(root: Path, env: dict[str, str]) -> None:
+def test_a_workspace_file_may_name_models_that_come_with_the_installation(
+    root: Path, env: dict[str, str]
+) -> None:
     own(root, '[embed]\nmodel = "auto"\nchain = ["bge-small-en-v1.5", "hashed@512", "none"]')
     assert load(root, env=env).embed.chain == ("bge-small-en-v1.5", "hashed@512", "none")
 
@@ -492,7 +600,9 @@ PRIVATE = {
 
 
 @pytest.mark.parametrize("key", PRIVATE)
-def test_a_workspace_file_may_not_change_what_a_remote_model_gets(root: Path, env: dict[str, str], key: str) -> None:
+def test_a_workspace_file_may_not_change_what_a_remote_model_gets(
+    root: Path, env: dict[str, str], key: str
+) -> None:
     section, _, name = key.partition(".")
     own(root, f"[{section}]\n{name} = {PRIVATE[key]}")
     with pytest.raises(SettingsError, match=rf"may not set {key}") as caught:
@@ -500,7 +610,9 @@ def test_a_workspace_file_may_not_change_what_a_remote_model_gets(root: Path, en
     assert env_name(key) in caught.value.hint
 
 
-@pytest.mark.parametrize("model", ["openai", "gemini/gemini-embedding-2", "http/x", "Ollama", " voyage"])
+@pytest.mark.parametrize(
+    "model", ["openai", "gemini/gemini-embedding-2", "http/x", "Ollama", " voyage"]
+)
 def test_a_workspace_file_may_not_choose_a_model_that_sends_notes_elsewhere(
     root: Path, env: dict[str, str], model: str
 ) -> None:
@@ -516,7 +628,9 @@ def test_a_workspace_file_may_not_choose_a_model_that_sends_notes_elsewhere(
 
 
 @pytest.mark.parametrize("model", ["none", "hashed", "bge-small-en-v1.5"])
-def test_a_workspace_file_may_choose_a_local_model(root: Path, env: dict[str, str], model: str) -> None:
+def test_a_workspace_file_may_choose_a_local_model(
+    root: Path, env: dict[str, str], model: str
+) -> None:
     own(root, f'[embed]\nmodel = "{model}"')
     assert load(root, env=env).embed.model == model
 
@@ -533,8 +647,12 @@ def test_secrets_are_read_and_never_shown(root: Path, env: dict[str, str]) -> No
     assert {key: value for key, value, *_ in Settings().items()}["embed.key"] == ""
 
 
-@pytest.mark.parametrize("text", ["key = 12345678", "headers = [12345678]", 'headers = ["12345678"]'])
-def test_a_secret_of_the_wrong_kind_is_refused_without_being_shown(root: Path, env: dict[str, str], text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["key = 12345678", "headers = [12345678]", 'headers = ["12345678"]']
+)
+def test_a_secret_of_the_wrong_kind_is_refused_without_being_shown(
+    root: Path, env: dict[str, str], text: str
+) -> None:
     user(env, f"[embed]\n{text}")
     with pytest.raises(SettingsError) as caught:
         load(root, env=env)
@@ -569,17 +687,32 @@ def chained(*chain: str, **more: Any) -> EmbedSettings:
     return EmbedSettings(chain=chain, **more)
 
 
-def test_address_and_key_belong_to_the_provider_of_the_model_or_to_the_only_one_of_a_chain() -> None:
-    assert owner_of_address(EmbedSettings(model="OpenAI/text-embedding-3-large", chain=("gemini",))) == "openai"
-    assert owner_of_address(chained("local", "openai", "openai/text-embedding-3-large", url="http://x/v1")) == "openai"
-    assert owner_of_address(chained("local", "openai", "http/m", url="http://x/v1", key="k")) == "http"
+def test_address_and_key_belong_to_the_provider_of_the_model_or_to_the_only_one_of_a_chain() -> (
+    None
+):
+    assert (
+        owner_of_address(EmbedSettings(model="OpenAI/text-embedding-3-large", chain=("gemini",)))
+        == "openai"
+    )
+    assert (
+        owner_of_address(
+            chained("local", "openai", "openai/text-embedding-3-large", url="http://x/v1")
+        )
+        == "openai"
+    )
+    assert (
+        owner_of_address(chained("local", "openai", "http/m", url="http://x/v1", key="k")) == "http"
+    )
     assert owner_of_address(chained("openai", "gemini")) == ""
     assert owner_of_address(EmbedSettings(url="http://x/v1")) == ""
-    assert owner_of_address(EmbedSettings(model="hashed", chain=("openai",), url="http://x/v1")) == ""
+    assert (
+        owner_of_address(EmbedSettings(model="hashed", chain=("openai",), url="http://x/v1")) == ""
+    )
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("url", "http://x/v1"), ("key", "SECRET"), ("headers", "X: SECRET"), ("dim", "64")]
+    ("name", "value"),
+    [("url", "http://x/v1"), ("key", "SECRET"), ("headers", "X: SECRET"), ("dim", "64")],
 )
 def test_an_address_in_a_chain_of_two_providers_is_refused_and_no_secret_shown(
     tmp_path: Path, name: str, value: str
@@ -587,27 +720,39 @@ def test_an_address_in_a_chain_of_two_providers_is_refused_and_no_secret_shown(
     env = {"XDG_CONFIG_HOME": str(tmp_path), "NOTEWELL_EMBED_CHAIN": "local,openai,gemini"}
     load(tmp_path, env=env)
     env |= {f"NOTEWELL_EMBED_{name.upper()}": value}
-    with pytest.raises(SettingsError, match=rf"embed\.{name} can be for one provider only.* openai and gemini") as told:
+    with pytest.raises(
+        SettingsError, match=rf"embed\.{name} can be for one provider only.* openai and gemini"
+    ) as told:
         load(tmp_path, env=env)
     assert "SECRET" not in str(told.value) + told.value.hint
 
 
-def test_another_provider_by_flag_does_not_get_the_address_and_key_of_the_one_before(tmp_path: Path) -> None:
+def test_another_provider_by_flag_does_not_get_the_address_and_key_of_the_one_before(
+    tmp_path: Path,
+) -> None:
     env = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
     file = tmp_path / "config/notewell/config.toml"
     file.parent.mkdir(parents=True)
     file.write_text(
-        '[embed]\nmodel = "http/m"\nurl = "http://x/v1"\nkey = "k"\nheaders = ["A: b"]\ndim = 8\nbudget_s = 1\n'
+        '[embed]\nmodel = "http/m"\nurl = "http://x/v1"\nkey = "k"\nheaders = ["A: b"]\ndim = 8\n'
+        "budget_s = 1\n"
     )
     own = load(tmp_path, env=env).embed
     assert (own.url, own.key, own.headers, own.dim) == ("http://x/v1", "k", ("A: b",), 8)
     other = load(tmp_path, env=env, flags={"embed.model": "openai"})
-    assert (other.embed.url, other.embed.key, other.embed.headers, other.embed.dim) == ("", "", (), 0)
+    assert (other.embed.url, other.embed.key, other.embed.headers, other.embed.dim) == (
+        "",
+        "",
+        (),
+        0,
+    )
     assert other.embed.budget_s == 1
     assert "embed.url" not in other.origins
     same = load(tmp_path, env=env, flags={"embed.model": "http/other"}).embed
     assert (same.url, same.key) == ("http://x/v1", "k")
-    both = load(tmp_path, env={**env, "NOTEWELL_EMBED_MODEL": "openai", "NOTEWELL_EMBED_URL": "http://y/v1"}).embed
+    both = load(
+        tmp_path, env={**env, "NOTEWELL_EMBED_MODEL": "openai", "NOTEWELL_EMBED_URL": "http://y/v1"}
+    ).embed
     assert (both.url, both.key) == ("http://y/v1", "")
 
 
@@ -630,7 +775,9 @@ def test_the_address_of_a_database_is_yours_alone_and_never_shown_with_its_passw
     assert "hush" not in repr(settings)
 
 
-def test_the_index_that_was_named_last_is_the_one(root: Path, env: dict[str, str], tmp_path: Path) -> None:
+def test_the_index_that_was_named_last_is_the_one(
+    root: Path, env: dict[str, str], tmp_path: Path
+) -> None:
     user(env, f'[index]\nurl = "{URL}"')
     by_env = load(root, env={**env, "NOTEWELL_INDEX_PATH": "/elsewhere/index.sqlite"})
     assert (by_env.index.path, by_env.index.url) == ("/elsewhere/index.sqlite", "")
@@ -638,11 +785,15 @@ def test_the_index_that_was_named_last_is_the_one(root: Path, env: dict[str, str
     assert (by_flag.index.path, by_flag.index.url) == ("", URL)
     user(env, "")
     assert load(root, env={**env, "NOTEWELL_INDEX_URL": URL}).index.url == URL
-    relative = load(root, env={**env, "NOTEWELL_INDEX_URL": URL}, flags=index_flags("some.sqlite")).index
+    relative = load(
+        root, env={**env, "NOTEWELL_INDEX_URL": URL}, flags=index_flags("some.sqlite")
+    ).index
     assert (Path(relative.path), relative.url) == (Path("some.sqlite").absolute(), "")
 
 
-def test_a_database_of_another_kind_is_refused_without_its_password(root: Path, env: dict[str, str]) -> None:
+def test_a_database_of_another_kind_is_refused_without_its_password(
+    root: Path, env: dict[str, str]
+) -> None:
     for flags in ({"index.url": "mysql://ann:hush@db/notes"}, {"index.timeout_s": 0}):
         with pytest.raises(SettingsError, match=r"index\.") as caught:
             load(root, env=env, flags=flags)

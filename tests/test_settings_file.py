@@ -17,7 +17,9 @@ def test_what_a_workspace_may_decide_is_beside_the_notes(root: Path, write: Writ
     write("notewell.toml", '# mine\nextra_paths = ["a"]  # why\n\n[search]\nlimit = 3\n')
     assert write_setting("folder", "all", root, {}) == root / "notewell.toml"
     text = (root / "notewell.toml").read_text()
-    assert {"# mine", 'extra_paths = ["a"]  # why', "[search]", 'folder = "all"'} <= set(text.splitlines())
+    assert {"# mine", 'extra_paths = ["a"]  # why', "[search]", 'folder = "all"'} <= set(
+        text.splitlines()
+    )
     own = load(root, env={})
     assert (own.folder, own.extra_paths, own.search.limit) == ("all", ("a",), 3)
     write_setting("folder", "never", root, {})

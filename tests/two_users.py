@@ -15,8 +15,11 @@ from typing import Any
 
 import pytest
 
-ALONE = "what one user does to another was not tried: that needs root, and a Python that others may run"
-# Python itself may be in a home that is closed to others. This lets them read there, and write nowhere.
+ALONE = (
+    "what one user does to another was not tried: that needs root, and a Python that others may run"
+)
+# Python itself may be in a home that is closed to others. This lets them read there, and write
+# nowhere.
 _READS = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
 _SOURCE = str(Path(__file__).parents[1] / "src")
 
@@ -32,22 +35,49 @@ class Person:
     @property
     def env(self) -> dict[str, str]:
         """The environment of their commands."""
-        kept = {"HOME": str(self.home), "PATH": os.environ["PATH"], "PYTHONPATH": _SOURCE, "NO_COLOR": "1"}
+        kept = {
+            "HOME": str(self.home),
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": _SOURCE,
+            "NO_COLOR": "1",
+        }
         return {**kept, "NOTEWELL_ENGINE_ENABLED": "0", "NOTEWELL_EMBED_MODEL": "none"}
 
     def does(
-        self, *command: str, cwd: Path | None = None, sent: str = "", env: Mapping[str, str] | None = None
+        self,
+        *command: str,
+        cwd: Path | None = None,
+        sent: str = "",
+        env: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """Runs a command as this user."""
-        who = ("setpriv", f"--reuid={self.number}", f"--regid={self.number}", "--clear-groups", *self.further, "--")
+        who = (
+            "setpriv",
+            f"--reuid={self.number}",
+            f"--regid={self.number}",
+            "--clear-groups",
+            *self.further,
+            "--",
+        )
         return subprocess.run(
-            (*who, *command), cwd=cwd or self.home, env={**self.env, **(env or {})}, input=sent, capture_output=True,
-            text=True, umask=0o022, check=False, timeout=60,
-        )  # fmt: skip
+            (*who, *command),
+            cwd=cwd or self.home,
+            env={**self.env, **(env or {})},
+            input=sent,
+            capture_output=True,
+            text=True,
+            umask=0o022,
+            check=False,
+            timeout=60,
+        )
 
-    def notewell(self, *arguments: str, cwd: Path, sent: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+    def notewell(
+        self, *arguments: str, cwd: Path, sent: str = "", **env: str
+    ) -> subprocess.CompletedProcess[str]:
         """Runs notewell as this user."""
-        return self.does(sys.executable, "-P", "-m", "notewell", *arguments, cwd=cwd, sent=sent, env=env)
+        return self.does(
+            sys.executable, "-P", "-m", "notewell", *arguments, cwd=cwd, sent=sent, env=env
+        )
 
     def found(self, *arguments: str, cwd: Path, **env: str) -> dict[str, Any]:
         """The answer of a command."""
@@ -66,15 +96,22 @@ class Person:
 
     def writes(self, place: Path, text: str) -> Path:
         """Writes a file, and the folders that it needs, as this user."""
-        code = "import pathlib, sys; p = pathlib.Path(sys.argv[1]); p.parent.mkdir(parents=True, exist_ok=True); "
-        done = self.does(sys.executable, "-c", code + "p.write_text(sys.stdin.read())", str(place), sent=text)
+        code = (
+            "import pathlib, sys; p = pathlib.Path(sys.argv[1]); p.parent.mkdir(parents=True, "
+            "exist_ok=True); "
+        )
+        done = self.does(
+            sys.executable, "-c", code + "p.write_text(sys.stdin.read())", str(place), sent=text
+        )
         assert done.returncode == 0, done.stderr
         return place
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Two users, and a folder like `/tmp`, where both may write but neither may remove what is the other's."""
+    """Two users, and a folder like `/tmp`, where both may write but neither may remove what is the
+    other's.
+    """
 
     victim: Person
     mallory: Person
@@ -97,7 +134,9 @@ def machine() -> Iterator[Machine]:
             (base / name).mkdir(mode=0o755)
             os.chown(base / name, number, number)
         for further in (_READS, ()):
-            victim, mallory = (Person(number, base / name, further) for name, number in numbers.items())
+            victim, mallory = (
+                Person(number, base / name, further) for name, number in numbers.items()
+            )
             tried = victim.does(sys.executable, "-P", "-c", "import notewell.memory")
             if not tried.returncode:
                 yield Machine(victim, mallory, shared)

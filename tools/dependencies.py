@@ -1,4 +1,6 @@
-"""Writes the tables of `docs/install.md`: what each dependency is for, where it has wheels, what it costs."""
+"""Writes the tables of `docs/install.md`: what each dependency is for, where it has wheels, what it
+costs.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,10 @@ WHY = {
     "uvicorn": "the server under `notewell serve`",
 }
 OURS = {"notewell-model": "MIT"}
-HOMES = {"notewell": ROOT / "src/notewell", "notewell-model": ROOT / "model/src/notewell_model"}  # in a checkout
+HOMES = {
+    "notewell": ROOT / "src/notewell",
+    "notewell-model": ROOT / "model/src/notewell_model",
+}  # in a checkout
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,9 @@ class System:
 
     def takes(self, tag: Tag, python: int) -> bool:
         """Whether a wheel with this tag installs there, for CPython 3.`python`."""
-        return _interpreter_fits(tag, python) and (tag.platform == "any" or self._platform_fits(tag.platform))
+        return _interpreter_fits(tag, python) and (
+            tag.platform == "any" or self._platform_fits(tag.platform)
+        )
 
     def _platform_fits(self, platform: str) -> bool:
         if not platform.startswith(self.prefix) or not platform.endswith(self.machines):
@@ -82,7 +89,11 @@ def _interpreter_fits(tag: Tag, python: int) -> bool:
     found = re.fullmatch(r"cp3(\d+)", tag.interpreter)
     if found is None:
         return False
-    return int(found[1]) <= python if tag.abi == "abi3" else tag.abi == f"cp3{python}" == tag.interpreter
+    return (
+        int(found[1]) <= python
+        if tag.abi == "abi3"
+        else tag.abi == f"cp3{python}" == tag.interpreter
+    )
 
 
 def asked(name: str) -> Any:
@@ -109,7 +120,11 @@ def cell(system: System, found: Mapping[Version, list[frozenset[Tag]]]) -> str:
     """`yes`, or the older version that fits, or the Pythons that have one, or `no`."""
     versions: dict[int, Version] = {}
     for python in PYTHONS:
-        fits = (v for v, files in found.items() if any(system.takes(t, python) for tags in files for t in tags))
+        fits = (
+            v
+            for v, files in found.items()
+            if any(system.takes(t, python) for tags in files for t in tags)
+        )
         if (newest := next(fits, None)) is not None:
             versions[python] = newest
     if not versions:
@@ -120,7 +135,9 @@ def cell(system: System, found: Mapping[Version, list[frozenset[Tag]]]) -> str:
 
 
 def licence(info: Mapping[str, Any]) -> str:
-    """The licence that a project states: an expression, else a classifier, else the first line of the text."""
+    """The licence that a project states: an expression, else a classifier, else the first line of
+    the text.
+    """
     stated = [c.rpartition(" :: ")[2] for c in info["classifiers"] if c.startswith("License ::")]
     text = (info.get("license") or "").strip().splitlines()
     return info.get("license_expression") or (stated[0] if stated else text[0] if text else "?")
@@ -166,7 +183,10 @@ def closure(names: Iterable[str]) -> set[str]:
             try:
                 needs = distribution(one.name).requires or []
             except PackageNotFoundError:
-                sys.exit(f"{one.name} is not installed here: run this in the environment that make test uses")
+                sys.exit(
+                    f"{one.name} is not installed here: run this in the environment that make "
+                    "test uses"
+                )
             known.add(key)
             own = map(Requirement, needs)
             todo += [r for r in own if r.marker is None or r.marker.evaluate({"extra": extra})]
@@ -206,7 +226,9 @@ def replaced(page: str, name: str, lines: Iterable[str]) -> str:
 def main() -> None:
     """Writes the tables that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--costs", nargs="*", metavar="EXTRA", help="measure this installation with some extras")
+    parser.add_argument(
+        "--costs", nargs="*", metavar="EXTRA", help="measure this installation with some extras"
+    )
     given = parser.parse_args()
     page = replaced(PAGE.read_text(encoding="utf-8"), "reasons", reasons())
     name, lines = ("systems", systems()) if given.costs is None else ("costs", costs(given.costs))

@@ -19,13 +19,22 @@ FILES = (
     ("~/.config/notewell/config.toml", "your own settings"),
     (".notewell/index.sqlite", "the index; delete it at any time"),
 )
-CODES = (("0", "done; no hits is not a failure"), ("1", "failed"), ("2", "wrong usage"), ("130", "interrupted"))
+CODES = (
+    ("0", "done; no hits is not a failure"),
+    ("1", "failed"),
+    ("2", "wrong usage"),
+    ("130", "interrupted"),
+)
 
 
 def escaped(text: str) -> str:
-    """Text as roff prints it: no line is a request, and a hyphen is a minus sign that can be copied."""
+    """Text as roff prints it: no line is a request, and a hyphen is a minus sign that can be
+    copied.
+    """
     text = text.replace("\\", "\\e").replace("-", "\\-")
-    return "\n".join(f"\\&{line}" if line.startswith((".", "'")) else line for line in text.splitlines())
+    return "\n".join(
+        f"\\&{line}" if line.startswith((".", "'")) else line for line in text.splitlines()
+    )
 
 
 def paragraphs(text: str) -> Iterator[str]:
@@ -53,7 +62,10 @@ def page() -> str:
     parts = [
         f'.TH NOTEWELL 1 "{day}" "notewell {__version__}" "User Commands"',
         ".SH NAME\nnotewell \\- local memory search for people and their agents",
-        ".SH SYNOPSIS\n.B notewell\n[\\fIOPTIONS\\fR] \\fICOMMAND\\fR [\\fIARGS\\fR]\n.br\n.B notewell\n\\fIWORDS\\fR",
+        (
+            ".SH SYNOPSIS\n.B notewell\n[\\fIOPTIONS\\fR] \\fICOMMAND\\fR [\\fIARGS\\fR]\n.br\n.B "
+            "notewell\n\\fIWORDS\\fR"
+        ),
         ".SH DESCRIPTION",
         *paragraphs(cli.help or ""),
         ".SH OPTIONS",
@@ -68,7 +80,10 @@ def page() -> str:
             parts.append(f".SS notewell {name} {escaped(usage)}")
             parts += [*paragraphs(command.help or ""), *options(command, own)]
     for title, rows in (("FILES", FILES), ("EXIT STATUS", CODES)):
-        parts += [f".SH {title}", *(f".TP\n\\fB{escaped(name)}\\fR\n{escaped(text)}" for name, text in rows)]
+        parts += [
+            f".SH {title}",
+            *(f".TP\n\\fB{escaped(name)}\\fR\n{escaped(text)}" for name, text in rows),
+        ]
     return "\n".join(parts) + "\n"
 
 

@@ -1,10 +1,11 @@
-"""Writes the plugins of hosts from the tables of `notewell install`, so that no copy of a text can drift.
+"""Writes the plugins of hosts from the tables of `notewell install`, so that no copy of a text can
+drift.
 
     python tools/plugins.py
 
-Made are the folders of Claude Code, Codex, Gemini CLI and Cursor under `plugins/`, the two marketplaces, the bundle for
-desktop hosts (`plugins/mcpb`), and `server.json` for the registry of MCP servers. `plugins/openclaw`,
-`plugins/opencode` and `plugins/hermes` are written by hand.
+Made are the folders of Claude Code, Codex, Gemini CLI and Cursor under `plugins/`, the two
+marketplaces, the bundle for desktop hosts (`plugins/mcpb`), and `server.json` for the registry of
+MCP servers. `plugins/openclaw`, `plugins/opencode` and `plugins/hermes` are written by hand.
 """
 
 from __future__ import annotations
@@ -28,7 +29,13 @@ REGISTERED = "io.github.notewell/notewell"
 _SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 _SERVER = {"command": NAME, "args": ["mcp"]}
 _OWNER = {"name": "The notewell authors"}
-_MANIFEST = {"name": NAME, "version": __version__, "description": SUMMARY, "author": _OWNER, "license": "MIT"}
+_MANIFEST = {
+    "name": NAME,
+    "version": __version__,
+    "description": SUMMARY,
+    "author": _OWNER,
+    "license": "MIT",
+}
 _BUNDLED = {
     "pyproject.toml": f"""[project]
 name = "notewell-bundle"
@@ -53,7 +60,10 @@ def files() -> dict[str, str]:
     """Every file that is made, by its path in the repository."""
     servers = {"mcpServers": {NAME: _SERVER}}
     made: dict[str, Any] = {
-        "plugins/claude-code/.claude-plugin/plugin.json": {**_MANIFEST, "keywords": ["memory", "search", "notes"]},
+        "plugins/claude-code/.claude-plugin/plugin.json": {
+            **_MANIFEST,
+            "keywords": ["memory", "search", "notes"],
+        },
         "plugins/claude-code/.mcp.json": servers,
         ".claude-plugin/marketplace.json": {
             "name": NAME,
@@ -65,7 +75,11 @@ def files() -> dict[str, str]:
             "skills": "./skills/",
             "mcpServers": "./.mcp.json",
             "hooks": "./hooks/hooks.json",
-            "interface": {"displayName": NAME, "shortDescription": SUMMARY, "category": "Productivity"},
+            "interface": {
+                "displayName": NAME,
+                "shortDescription": SUMMARY,
+                "category": "Productivity",
+            },
         },
         "plugins/codex/.mcp.json": servers,
         ".agents/plugins/marketplace.json": {
@@ -81,29 +95,46 @@ def files() -> dict[str, str]:
             ],
         },
         "plugins/gemini-cli/gemini-extension.json": {
-            "name": NAME, "version": __version__, "description": SUMMARY, **servers,
+            "name": NAME,
+            "version": __version__,
+            "description": SUMMARY,
+            **servers,
         },
         "plugins/cursor/.cursor-plugin/plugin.json": {
-            **_MANIFEST, "displayName": NAME, "skills": "./skills/", "hooks": "./hooks/hooks.json",
+            **_MANIFEST,
+            "displayName": NAME,
+            "skills": "./skills/",
+            "hooks": "./hooks/hooks.json",
         },
         "plugins/cursor/mcp.json": servers,
         "plugins/mcpb/manifest.json": bundled(),
         "server.json": registered(),
-    }  # fmt: skip
+    }
     for host, hooks in HOOKS.items():
         made[f"plugins/{host}/hooks/hooks.json"] = hooks.document([NAME])
-    texts = {path: json.dumps(value, ensure_ascii=False, indent=2) + "\n" for path, value in made.items()}
+    texts = {
+        path: json.dumps(value, ensure_ascii=False, indent=2) + "\n" for path, value in made.items()
+    }
     texts |= {f"plugins/mcpb/{name}": text for name, text in _BUNDLED.items()}
     return texts | {f"plugins/{host}/skills/notewell/SKILL.md": SKILL for host in HOOKS}
 
 
 def bundled() -> Mapping[str, Any]:
     """The manifest of the bundle: the host brings uv, which brings Python and the packages."""
-    run = ["run", "--directory", "${__dirname}", "server.py", "--workspace", "${user_config.workspace}"]
+    run = [
+        "run",
+        "--directory",
+        "${__dirname}",
+        "server.py",
+        "--workspace",
+        "${user_config.workspace}",
+    ]
     folder = {
         "type": "directory",
         "title": "Folder of your notes",
-        "description": "Markdown and text in this folder are searched; nothing leaves your machine.",
+        "description": (
+            "Markdown and text in this folder are searched; nothing leaves your machine."
+        ),
         "required": True,
         "default": "${HOME}/notes",
     }
@@ -111,9 +142,20 @@ def bundled() -> Mapping[str, Any]:
         "manifest_version": "0.4",
         "display_name": NAME,
         **_MANIFEST,
-        "server": {"type": "uv", "entry_point": "server.py", "mcp_config": {"command": "uv", "args": run}},
-        "tools": [{"name": f"memory_{call.name}", "description": call.title} for call in CALLS.values() if call.tool],
-        "compatibility": {"platforms": ["darwin", "win32", "linux"], "runtimes": {"python": ">=3.11"}},
+        "server": {
+            "type": "uv",
+            "entry_point": "server.py",
+            "mcp_config": {"command": "uv", "args": run},
+        },
+        "tools": [
+            {"name": f"memory_{call.name}", "description": call.title}
+            for call in CALLS.values()
+            if call.tool
+        ],
+        "compatibility": {
+            "platforms": ["darwin", "win32", "linux"],
+            "runtimes": {"python": ">=3.11"},
+        },
         "user_config": {"workspace": folder},
     }
 
@@ -132,11 +174,19 @@ def registered() -> Mapping[str, Any]:
         "identifier": NAME,
         "version": __version__,
         "runtimeHint": "uvx",
-        "runtimeArguments": [{"type": "named", "name": "--with", "value": "mcp>=2.3"}],  # what notewell[mcp] brings
+        "runtimeArguments": [
+            {"type": "named", "name": "--with", "value": "mcp>=2.3"}
+        ],  # what notewell[mcp] brings
         "transport": {"type": "stdio"},
         "packageArguments": [{"type": "positional", "value": "mcp"}, folder],
     }
-    about = {"$schema": _SCHEMA, "name": REGISTERED, "title": NAME, "description": SUMMARY, "version": __version__}
+    about = {
+        "$schema": _SCHEMA,
+        "name": REGISTERED,
+        "title": NAME,
+        "description": SUMMARY,
+        "version": __version__,
+    }
     return {**about, "packages": [package]}
 
 

@@ -1,7 +1,8 @@
 """Measures what the hook of a prompt gives, and fits `hook.confidence`: `python tools/recall.py`.
 
-The prompts are in `tests/golden/prompts`. The bar is chosen on every second one of them; the figures that count are
-those of the others. After a change of the confidence or of the model, write the bar it prints into `settings.py`.
+The prompts are in `tests/golden/prompts`. The bar is chosen on every second one of them; the
+figures that count are those of the others. After a change of the confidence or of the model, write
+the bar it prints into `settings.py`.
 """
 
 from __future__ import annotations
@@ -25,14 +26,20 @@ from notewell.types import Hit
 
 ROOT = Path(__file__).parents[1]
 PROMPTS = ROOT / "tests/golden/prompts"
-NOTES = {"sample": ROOT / "src/notewell/surfaces/sample", "handbook": PROMPTS / "handbook", "vault": PROMPTS / "vault"}
+NOTES = {
+    "sample": ROOT / "src/notewell/surfaces/sample",
+    "handbook": PROMPTS / "handbook",
+    "vault": PROMPTS / "vault",
+}
 PRECISION, FOUND, MOST_TALK, MOST_OFF = 0.85, 0.70, 0.02, 0.10
 _BARS = [n / 100 for n in range(30, 96)]
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt with its kind (talk, off, on, none), the notes it is asked of, and the sections that answer it."""
+    """A prompt with its kind (talk, off, on, none), the notes it is asked of, and the sections that
+    answer it.
+    """
 
     kind: str
     text: str
@@ -60,7 +67,9 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of passages, the share that is right; of prompts, the shares that got their note, or got anything."""
+    """Of passages, the share that is right; of prompts, the shares that got their note, or got
+    anything.
+    """
 
     precision: float
     found: float
@@ -93,7 +102,9 @@ def section(file: Path, heading: str) -> tuple[int, int]:
 def prompts() -> list[Prompt]:
     """All prompts; small talk and what is off topic is asked of every collection."""
     found = []
-    for number, line in enumerate((PROMPTS / "prompts.jsonl").read_text(encoding="utf-8").splitlines()):
+    for number, line in enumerate(
+        (PROMPTS / "prompts.jsonl").read_text(encoding="utf-8").splitlines()
+    ):
         row = json.loads(line)
         for notes in (row["notes"],) if "notes" in row else NOTES:
             expect = tuple(row.get("expect", ()))
@@ -119,15 +130,22 @@ def given(prompt: Prompt, memory: Memory, own: HookSettings) -> Given:
 
 def figures(answers: Sequence[Given], bar: float = 0.0) -> Figures:
     """The figures at a bar."""
-    at = [replace(a, passages=tuple(p for p in a.passages if p[0] >= bar)[:MOST_PASSAGES]) for a in answers]
+    at = [
+        replace(a, passages=tuple(p for p in a.passages if p[0] >= bar)[:MOST_PASSAGES])
+        for a in answers
+    ]
     right = [ok for a in at for _, ok in a.passages]
-    kinds: Mapping[str, list[Given]] = {k: [a for a in at if a.prompt.kind == k] for k in ("talk", "off", "on", "none")}
+    kinds: Mapping[str, list[Given]] = {
+        k: [a for a in at if a.prompt.kind == k] for k in ("talk", "off", "on", "none")
+    }
 
     def share(kind: str) -> float:
         return sum(bool(a.passages) for a in kinds[kind]) / (len(kinds[kind]) or 1)
 
     found = sum(any(ok for _, ok in a.passages) for a in kinds["on"]) / (len(kinds["on"]) or 1)
-    return Figures(sum(right) / (len(right) or 1), found, share("talk"), share("off"), share("none"))
+    return Figures(
+        sum(right) / (len(right) or 1), found, share("talk"), share("off"), share("none")
+    )
 
 
 def open_bar() -> HookSettings:

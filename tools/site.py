@@ -1,4 +1,5 @@
-"""Lays out the pages of the site as they lie in the repository, and adds those that are made from the source.
+"""Lays out the pages of the site as they lie in the repository, and adds those that are made from
+the source.
 
 python -m tools.site && zensical build --strict
 """
@@ -22,7 +23,9 @@ FOLDERS = ("docs", "benchmarks")
 
 
 def host(one: Agent) -> str:
-    """The page of an agent: what `notewell install` writes for it, from the table that it writes from."""
+    """The page of an agent: what `notewell install` writes for it, from the table that it writes
+    from.
+    """
     home = {"HOME": "~", "APPDATA": "%APPDATA%"}
     places = {title: str(one.file(home, system=system)) for title, system in SYSTEMS.items()}
     fixed = not one.finds
@@ -36,7 +39,11 @@ def host(one: Agent) -> str:
         f"$ notewell install {one.name} --uninstall      # takes it back",
         "```",
         "",
-        *(["It works in no folder of a project, so name the folder of your notes.", ""] if fixed else []),
+        *(
+            ["It works in no folder of a project, so name the folder of your notes.", ""]
+            if fixed
+            else []
+        ),
         *([f"Workspace: {one.finds}.", ""] if one.finds else []),
         *([f"To know: {one.note}.", ""] if one.note else []),
         "## What is written",
@@ -47,12 +54,26 @@ def host(one: Agent) -> str:
         "",
     ]
     if one.skill:
-        lines += [f"A skill in `{one.folder}{one.skill}` says when to search, how to cite and when to remember.", ""]
+        lines += [
+            (
+                f"A skill in `{one.folder}{one.skill}` says when to search, how to cite and when to "
+                "remember."
+            ),
+            "",
+        ]
     if one.name in HOOKS:
         names = ", ".join(f"`{name}`" for name in HOOKS[one.name].names.values())
-        lines += [f"Hooks in `{one.folder}{one.hooks}`: {names}. What they do is in [Hooks](../hooks.md).", ""]
+        lines += [
+            (
+                f"Hooks in `{one.folder}{one.hooks}`: {names}. What they do is in "
+                "[Hooks](../hooks.md)."
+            ),
+            "",
+        ]
     if one.keys:
-        entry = one.entry(["notewell", "mcp", *(["--workspace", "/path/to/notes"] if fixed else [])])
+        entry = one.entry(
+            ["notewell", "mcp", *(["--workspace", "/path/to/notes"] if fixed else [])]
+        )
         for key in (notewell.__name__, *reversed(one.keys)):
             entry = {key: entry}
         lines += ["## By hand", "", f"The same entry of the server, in `{places['Linux']}`"]
@@ -64,7 +85,9 @@ def host(one: Agent) -> str:
 def reference() -> str:
     """The page of what `from notewell import …` gives, from its docstrings."""
     names = (name for name in notewell.__all__ if not name.startswith("_"))
-    parts = ["# Python reference\n\nWhat `from notewell import …` gives. A guide: [Python](python.md).\n"]
+    parts = [
+        "# Python reference\n\nWhat `from notewell import …` gives. A guide: [Python](python.md).\n"
+    ]
     for name in sorted(names, key=lambda name: (name != "Memory", name)):
         parts.append(f"\n::: notewell.{name}\n")
         if name == "Memory":  # its parts do most of its work, under the same names
@@ -79,7 +102,11 @@ def reference() -> str:
 def delegated() -> list[str]:
     """The public methods of Memory that one of its parts does."""
     members = vars(notewell.Memory)
-    return [name for name in members if not name.startswith("_") and type(members[name]).__name__ == "_Delegate"]
+    return [
+        name
+        for name in members
+        if not name.startswith("_") and type(members[name]).__name__ == "_Delegate"
+    ]
 
 
 def made() -> dict[str, str]:

@@ -1,4 +1,6 @@
-"""Tries built wheels in an empty environment, as somebody who installs them would: `smoke.py DIST FOLDER`."""
+"""Tries built wheels in an empty environment, as somebody who installs them would: `smoke.py DIST
+FOLDER`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,11 @@ import urllib.request
 import venv
 from pathlib import Path
 
-HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "smoke", "version": "1"}}
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "smoke", "version": "1"},
+}
 
 
 class Place:
@@ -24,25 +30,37 @@ class Place:
         self.programs = folder / ("Scripts" if os.name == "nt" else "bin")
         self.notes = folder / "notes"
         (self.notes / "memory").mkdir(parents=True)
-        (self.notes / "memory/wifi.md").write_text("# Wifi\n\nThe guest password is on the fridge.\n", encoding="utf-8")
+        (self.notes / "memory/wifi.md").write_text(
+            "# Wifi\n\nThe guest password is on the fridge.\n", encoding="utf-8"
+        )
         self.dist = dist
         # Nobody's settings, and no package of the folder that this is started in.
         unset = ("NOTEWELL_", "PYTHONPATH", "XDG_")
-        self.env = {k: v for k, v in os.environ.items() if not k.startswith(unset)} | {"HOME": str(folder / "home")}
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(unset)} | {
+            "HOME": str(folder / "home")
+        }
 
     def run(self, program: str, *arguments: str, code: int = 0) -> str:
-        """What a program of the environment prints, or its error; ends the test if it exits with another code."""
+        """What a program of the environment prints, or its error; ends the test if it exits with
+        another code.
+        """
         command = [str(self.programs / program), *arguments]
-        done = subprocess.run(command, cwd=self.notes, env=self.env, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=self.notes, env=self.env, capture_output=True, text=True, check=False
+        )
         if done.returncode != code:
-            sys.exit(f"{' '.join(command)} exited with {done.returncode}:\n{done.stdout}{done.stderr}")
+            sys.exit(
+                f"{' '.join(command)} exited with {done.returncode}:\n{done.stdout}{done.stderr}"
+            )
         return done.stdout if code == 0 else done.stderr
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """A command that stays."""
         command = [str(self.programs / "notewell"), *arguments]
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, cwd=self.notes, env=self.env, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        return subprocess.Popen(
+            command, cwd=self.notes, env=self.env, stdin=pipe, stdout=pipe, stderr=pipe, text=True
+        )
 
     def install(self, what: str) -> None:
         """Installs from the built wheels, and the rest from the index."""
@@ -91,7 +109,11 @@ def spoken(place: Place) -> bool:
 
 def taken_on_musl(place: Place) -> list[str]:
     """The files that pip would install on a system with musl."""
-    tags = [word for tag in ("musllinux_1_2_x86_64", "musllinux_1_1_x86_64") for word in ("--platform", tag)]
+    tags = [
+        word
+        for tag in ("musllinux_1_2_x86_64", "musllinux_1_1_x86_64")
+        for word in ("--platform", tag)
+    ]
     there = ["--dry-run", "--target", str(place.notes / "musl"), "--only-binary", ":all:", *tags]
     said = place.run("pip", "install", *there, "--find-links", str(place.dist), "notewell")
     return re.findall(r"[\w.-]+\.whl", said) + re.findall(r"(?<=Would install ).*", said)
@@ -105,12 +127,18 @@ def main() -> None:
     said = place.run("notewell", "--version")
     expect(condition="sha256" in said, sentence="it installs, and says which model it has")
     expect(condition="Usage: notewell" in place.run("notewell", "--help"), sentence="it has help")
-    expect(condition="memory/" in place.run("python", "-m", "notewell", "demo"), sentence="the demo runs")
+    expect(
+        condition="memory/" in place.run("python", "-m", "notewell", "demo"),
+        sentence="the demo runs",
+    )
     found = json.loads(place.run("notewell", "search", "how do visitors get online", "--json"))
     expect(condition=found["mode"] == "hybrid", sentence="a search uses the model")
     expect(condition=served(place), sentence="the server answers")
     missing = place.run("notewell", "mcp", code=2)
-    expect(condition='pip install "notewell[mcp]"' in missing, sentence="without the extra, mcp says what to install")
+    expect(
+        condition='pip install "notewell[mcp]"' in missing,
+        sentence="without the extra, mcp says what to install",
+    )
     place.install("notewell[mcp]")
     expect(condition=spoken(place), sentence="the MCP server lists its tools")
     taken = " ".join(taken_on_musl(place))

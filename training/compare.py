@@ -32,7 +32,12 @@ def main(folder: str, *names: str) -> None:
             found[one.name] = measure.score(one, (asked @ whole.T).float())
         out[name] = found
         mean = sum(v for v, _ in found.values()) / len(found)
-        print(name, f"{mean:.4f}", {k: round(v, 3) for k, (v, _) in found.items()}, f"{time.monotonic() - begun:.0f} s")
+        print(
+            name,
+            f"{mean:.4f}",
+            {k: round(v, 3) for k, (v, _) in found.items()},
+            f"{time.monotonic() - begun:.0f} s",
+        )
     (held / "out" / "compare.json").write_text(json.dumps(out, indent=1) + "\n", encoding="utf-8")
 
 

@@ -1,4 +1,6 @@
-"""The training text in memory: groups of texts that belong together, translations, and passages cut into windows."""
+"""The training text in memory: groups of texts that belong together, translations, and passages cut
+into windows.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _WIDE = 0x2E7F  # signs above it are written without spaces
 
 @dataclass(slots=True)
 class Corpus:
-    """Different texts with their roles, `q` or `p`; groups of them; `labelled` where the first asks for the second."""
+    """Different texts with their roles, `q` or `p`; groups of them; `labelled` where the first asks
+    for the second.
+    """
 
     roles: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
@@ -65,7 +69,9 @@ class Pairs:
 
 @dataclass(slots=True)
 class Windows:
-    """Passages as runs of atoms. A window is `(passage, first atom, end atom)`; `texts` is its heading and words."""
+    """Passages as runs of atoms. A window is `(passage, first atom, end atom)`; `texts` is its
+    heading and words.
+    """
 
     heads: list[str] = field(default_factory=list)
     atoms: list[list[str]] = field(default_factory=list)
@@ -84,7 +90,9 @@ def lines(paths: Iterable[Path]) -> Iterator[Any]:
 
 
 def load(folder: Path, *, share: float = 1.0, seed: int = 0) -> tuple[Corpus, Corpus, Pairs]:
-    """English groups, groups of other languages, and translations; `share` of the first and the last."""
+    """English groups, groups of other languages, and translations; `share` of the first and the
+    last.
+    """
     dice = random.Random(seed)
     english, other, pairs = Corpus(), Corpus(), Pairs()
     texts = list(lines(sorted(folder.glob("texts.jsonl*"))))
@@ -130,7 +138,9 @@ def cut(corpus: Corpus, most: int, *, least_atoms: int = 6, seed: int = 0) -> Wi
         parts = atoms(text)[: LONGEST_PASSAGE // 18]
         if len(parts) < least_atoms:
             continue
-        head = question if not question.rstrip().endswith(("?", "？")) and dice.random() < 0.5 else ""
+        head = (
+            question if not question.rstrip().endswith(("?", "？")) and dice.random() < 0.5 else ""
+        )
         out.heads.append(head)
         out.atoms.append(parts)
         out.questions.append(question)

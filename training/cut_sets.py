@@ -1,4 +1,5 @@
-"""Cuts evaluation sets into passages as the index would, for measuring a model on a machine without notewell.
+"""Cuts evaluation sets into passages as the index would, for measuring a model on a machine without
+notewell.
 
 python -m training.cut_sets FOLDER_OF_SETS OUT.json.xz
 """
@@ -19,7 +20,9 @@ from notewell.types import Document
 
 
 def cut(folder: Path) -> dict[str, Any]:
-    """One set: its passages with what a model is given for them, and its questions with their labels."""
+    """One set: its passages with what a model is given for them, and its questions with their
+    labels.
+    """
     found = sets.load(folder)
     passages = []
     for workspace, documents in sorted(found.corpora.items()):
@@ -27,7 +30,16 @@ def cut(folder: Path) -> dict[str, Any]:
             parsed, document = parse(text), Document(path, "memory", len(text), 0, path)
             for one in chunks_of(document, parsed, facts_of(document, parsed), ChunkSize()):
                 given = embed_text(one)
-                passages.append([workspace, path, one.start_line, one.end_line, len(given) - len(one.text), given])
+                passages.append(
+                    [
+                        workspace,
+                        path,
+                        one.start_line,
+                        one.end_line,
+                        len(given) - len(one.text),
+                        given,
+                    ]
+                )
     questions = [
         {
             "id": q.id,
@@ -47,7 +59,14 @@ def main(folder: str, out: str) -> None:
     with lzma.open(out, "wt", encoding="utf-8", preset=6) as file:
         for one in sorted(p.parent for p in Path(folder).glob("*/corpus.jsonl")):
             made = cut(one)
-            print(made["name"], len(made["passages"]), "passages", len(made["questions"]), "questions", flush=True)
+            print(
+                made["name"],
+                len(made["passages"]),
+                "passages",
+                len(made["questions"]),
+                "questions",
+                flush=True,
+            )
             file.write(json.dumps(made, ensure_ascii=False) + "\n")
 
 

@@ -2,9 +2,10 @@
 
     python -m training.everyday OUT.txt
 
-English is counted over chats, questions' paragraphs, articles and notes, other languages over everything but messages
-of programs; names (words that are nearly always written with a capital) and what is rare are left out. A line is a
-power of a half, then the words, as the analyser writes them, that about so large a share of passages has.
+English is counted over chats, questions' paragraphs, articles and notes, other languages over
+everything but messages of programs; names (words that are nearly always written with a capital) and
+what is rare are left out. A line is a power of a half, then the words, as the analyser writes them,
+that about so large a share of passages has.
 """
 
 from __future__ import annotations
@@ -38,7 +39,13 @@ def passages() -> Iterator[tuple[str, str]]:
         dice.shuffle(rows)
         for row in rows[: 4000 if path in english else None]:
             language = row["lang"]
-            words = row["text"] if "text" in row else row["texts"][1][1] if len(row["texts"]) > 1 else ""
+            words = (
+                row["text"]
+                if "text" in row
+                else row["texts"][1][1]
+                if len(row["texts"]) > 1
+                else ""
+            )
             if (
                 language in _UNSPACED
                 or len(words) < 150
@@ -67,12 +74,19 @@ def main(out: str) -> None:
             share = count / many[language]
             name = capital[word] > 20 and capital[word] > 4 * small[word]
             plain = len(word) > 1 and not any(sign.isdigit() for sign in word) and not name
-            if plain and share >= least and many[language] >= _FEWEST and (language == "en" or word not in found["en"]):
+            if (
+                plain
+                and share >= least
+                and many[language] >= _FEWEST
+                and (language == "en" or word not in found["en"])
+            ):
                 shares[word] = max(shares.get(word, 0.0), share)
     lines: dict[int, list[str]] = defaultdict(list)
     for word, share in shares.items():
         lines[round(-math.log2(share))].append(word)
-    table = "".join(f"{power} {' '.join(sorted(words))}\n" for power, words in sorted(lines.items()))
+    table = "".join(
+        f"{power} {' '.join(sorted(words))}\n" for power, words in sorted(lines.items())
+    )
     Path(out).write_text(table, encoding="utf-8")
 
 

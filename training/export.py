@@ -1,16 +1,17 @@
 """Writes a trained encoder as one int8 ONNX file with its tokenizer beside it.
 
-Matrices are int8 with a scale for each output column, activations are quantised as they come (one scale a run, after
-the few columns that are far larger than the rest were divided: `training.largest` says which), the word table is int8
-with a scale for each row. The graph takes rows of ids that are all of one length, so that no
-mask is needed: run one passage at a time. It gives the states of all tokens, so that one pass serves for the vector
-of a passage and for those of its windows: each is the mean of a range of states.
+Matrices are int8 with a scale for each output column, activations are quantised as they come (one
+scale a run, after the few columns that are far larger than the rest were divided:
+`training.largest` says which), the word table is int8 with a scale for each row. The graph takes
+rows of ids that are all of one length, so that no mask is needed: run one passage at a time. It
+gives the states of all tokens, so that one pass serves for the vector of a passage and for those of
+its windows: each is the mean of a range of states.
 
     input_ids          (rows, length)         with <s> and </s>
     last_hidden_state  (rows, length, width)
 
-Open it with `options()`: the higher levels of optimisation would join Add and LayerNormalization into an operator
-that is three times slower.
+Open it with `options()`: the higher levels of optimisation would join Add and LayerNormalization
+into an operator that is three times slower.
 
     python -m training.export STUDENT.npz FOLDER
 """
@@ -56,7 +57,9 @@ class Graph:
         """A node with one output, whose name comes back."""
         return self.add_many(kind, 1, *inputs, domain=domain, **attributes)[0]
 
-    def add_many(self, kind: str, outputs: int, *inputs: str, domain: str = "", **attributes: Any) -> list[str]:
+    def add_many(
+        self, kind: str, outputs: int, *inputs: str, domain: str = "", **attributes: Any
+    ) -> list[str]:
         """A node with several outputs."""
         names = [f"{kind}.{len(self.nodes)}.{i}" for i in range(outputs)]
         self.nodes.append(helper.make_node(kind, inputs, names, domain=domain, **attributes))
@@ -69,7 +72,9 @@ class Graph:
         states = helper.make_tensor_value_info(STATES, TensorProto.FLOAT, ["rows", "length", width])
         graph = helper.make_graph(self.nodes, "encoder", [ids], [states], list(self.held.values()))
         opsets = [helper.make_opsetid("", 17), helper.make_opsetid(FUSED, 1)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="notewell")
+        return helper.make_model(
+            graph, opset_imports=opsets, ir_version=8, producer_name="notewell"
+        )
 
 
 def by_column(matrix: NDArray[np.floating[Any]]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
@@ -80,7 +85,9 @@ def by_column(matrix: NDArray[np.floating[Any]]) -> tuple[NDArray[np.int8], NDAr
 
 
 def evened(most: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-    """What each column of the states is divided by, and each row of the matrix multiplied by, where it is large."""
+    """What each column of the states is divided by, and each row of the matrix multiplied by, where
+    it is large.
+    """
     return np.asarray(np.maximum(1, most / np.quantile(most, USUAL)), np.float32)
 
 
@@ -91,7 +98,9 @@ class BertGraph(Graph):
         super().__init__()
         self.state = {name: np.asarray(value, np.float32) for name, value in state.items()}
         known = {
-            name.removesuffix(weights.MOST): value for name, value in self.state.items() if name.endswith(weights.MOST)
+            name.removesuffix(weights.MOST): value
+            for name, value in self.state.items()
+            if name.endswith(weights.MOST)
         }
         self.even = {name: evened(most) for name, most in known.items()}
         self.heads = heads
@@ -115,11 +124,16 @@ class BertGraph(Graph):
         rows = self.add("Gather", self.constant("words", values.T), IDS)
         scales = self.add("Gather", self.constant("words.scale", scale[:, None]), IDS)
         words = self.add("Mul", self.add("Cast", rows, to=TensorProto.FLOAT), scales)
-        table = self.state[f"{stem}position_embeddings.weight"] + self.state[f"{stem}token_type_embeddings.weight"][0]
+        table = (
+            self.state[f"{stem}position_embeddings.weight"]
+            + self.state[f"{stem}token_type_embeddings.weight"][0]
+        )
         length = self.add("Shape", IDS, start=1, end=2)
         zero, axis = self.constant("zero", np.array([0])), self.constant("axis", np.array([0]))
         table16 = self.constant("places", table.astype(np.float16))
-        places = self.add("Cast", self.add("Slice", table16, zero, length, axis), to=TensorProto.FLOAT)
+        places = self.add(
+            "Cast", self.add("Slice", table16, zero, length, axis), to=TensorProto.FLOAT
+        )
         return self.norm(self.add("Add", words, places), f"{stem}LayerNorm")
 
     def layer(self, states: str, number: int) -> str:
@@ -129,14 +143,19 @@ class BertGraph(Graph):
         mixed = self.linear(mixed, f"{stem}attention.output.dense")
         states = self.norm(self.add("Add", mixed, states), f"{stem}attention.output.LayerNorm")
         inner = self.add("Gelu", self.linear(states, f"{stem}intermediate.dense"), domain=FUSED)
-        return self.norm(self.add("Add", self.linear(inner, f"{stem}output.dense"), states), f"{stem}output.LayerNorm")
+        return self.norm(
+            self.add("Add", self.linear(inner, f"{stem}output.dense"), states),
+            f"{stem}output.LayerNorm",
+        )
 
     def attention(self, states: str, stem: str, *, wide: bool) -> str:
         """Tokens see their row; where the layer is wide, they see all rows."""
         weight, scales, bias = self.matrix(stem + "query", stem + "key", stem + "value")
         small, small_scale, zero = self.small(states, stem + "query")
         if wide:
-            small = self.add("Reshape", small, self.constant("one row", np.array([1, -1, self.width])))
+            small = self.add(
+                "Reshape", small, self.constant("one row", np.array([1, -1, self.width]))
+            )
         inputs = (small, weight, bias, small_scale, scales, "", zero)
         mixed = self.add("QAttention", *inputs, domain=FUSED, num_heads=self.heads)
         return self.add("Reshape", mixed, self.add("Shape", states)) if wide else mixed
@@ -145,19 +164,27 @@ class BertGraph(Graph):
         """The states times a matrix, with its bias."""
         weight, scales, bias = self.matrix(name)
         small, small_scale, zero = self.small(states, name)
-        return self.add("MatMulIntegerToFloat", small, weight, small_scale, scales, zero, "", bias, domain=FUSED)
+        return self.add(
+            "MatMulIntegerToFloat", small, weight, small_scale, scales, zero, "", bias, domain=FUSED
+        )
 
     def matrix(self, *names: str) -> tuple[str, str, str]:
         """One matrix, or several side by side: values, scales and bias."""
         whole = np.concatenate([self.state[f"{name}.weight"] for name in names]).T
-        values, scale = by_column(whole * self.even[names[0]][:, None] if names[0] in self.even else whole)
+        values, scale = by_column(
+            whole * self.even[names[0]][:, None] if names[0] in self.even else whole
+        )
         bias = np.concatenate([self.state[f"{name}.bias"] for name in names])
         held: dict[str, NDArray[Any]] = {"weight": values, "scale": scale, "bias": bias}
-        weight, scales, biases = (self.constant(f"{names[0]}.{part}", value) for part, value in held.items())
+        weight, scales, biases = (
+            self.constant(f"{names[0]}.{part}", value) for part, value in held.items()
+        )
         return weight, scales, biases
 
     def small(self, states: str, name: str) -> list[str]:
-        """States as bytes, with their scale and zero; first made even, where it is known how large each column gets."""
+        """States as bytes, with their scale and zero; first made even, where it is known how large
+        each column gets.
+        """
         if name in self.even:
             states = self.add("Mul", states, self.constant(f"{name}.even", 1 / self.even[name]))
         return self.add_many("DynamicQuantizeLinear", 3, states)
@@ -170,7 +197,9 @@ class BertGraph(Graph):
 
 
 def build(state: State, heads: int = 12, wide: Sequence[int] = ()) -> bytes:
-    """The int8 model of a state dict with BERT's names; `wide` names layers that attend over all rows."""
+    """The int8 model of a state dict with BERT's names; `wide` names layers that attend over all
+    rows.
+    """
     model = BertGraph(state, heads, wide).whole()
     onnx.checker.check_model(model)
     return bytes(model.SerializeToString())
@@ -191,12 +220,16 @@ def session(model: bytes | Path, threads: int = 0) -> onnxruntime.InferenceSessi
 
 
 def vectors(
-    opened: onnxruntime.InferenceSession, ids: Sequence[int], ranges: Sequence[tuple[int, int]] | None = None
+    opened: onnxruntime.InferenceSession,
+    ids: Sequence[int],
+    ranges: Sequence[tuple[int, int]] | None = None,
 ) -> NDArray[np.float32]:
     """Unit vectors of token ranges of one text, of the whole text if none are given."""
     states = opened.run([STATES], {IDS: np.array([ids], np.int64)})[0][0]
     sums = np.stack([states[start:end].sum(0) for start, end in ranges or [(0, len(ids))]])
-    return np.asarray(sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), EPSILON), np.float32)
+    return np.asarray(
+        sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), EPSILON), np.float32
+    )
 
 
 def write(state: State, pieces: Path, folder: Path, **shape: Any) -> dict[str, Any]:
@@ -205,7 +238,10 @@ def write(state: State, pieces: Path, folder: Path, **shape: Any) -> dict[str, A
     (folder / "model.onnx").write_bytes(build(state, **shape))
     shutil.copyfile(pieces, folder / "pieces.model")
     files = {name: (folder / name).read_bytes() for name in ("model.onnx", "pieces.model")}
-    listed = {name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in files.items()}
+    listed = {
+        name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        for name, data in files.items()
+    }
     (folder / "files.json").write_text(json.dumps(listed, indent=1) + "\n", encoding="utf-8")
     return listed
 
@@ -213,10 +249,14 @@ def write(state: State, pieces: Path, folder: Path, **shape: Any) -> dict[str, A
 def main() -> None:
     """Export one file of weights."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("state", type=Path, help="weights with BERT's names, packed or plain (.npz)")
+    parser.add_argument(
+        "state", type=Path, help="weights with BERT's names, packed or plain (.npz)"
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pieces", type=Path, default=work() / "weights" / "pieces.model")
-    parser.add_argument("--wide", type=int, nargs="*", default=[], help="layers that attend over all rows")
+    parser.add_argument(
+        "--wide", type=int, nargs="*", default=[], help="layers that attend over all rows"
+    )
     chosen = parser.parse_args()
     state = weights.read_files([chosen.state])
     for name, about in write(state, chosen.pieces, chosen.folder, wide=chosen.wide).items():

@@ -55,7 +55,10 @@ class Package:
 
     def fields(self) -> list[str]:
         """This entry's fields as TOML."""
-        return [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in asdict(self).items()]
+        return [
+            f"{name} = {json.dumps(value, ensure_ascii=False)}"
+            for name, value in asdict(self).items()
+        ]
 
     def table(self) -> str:
         """This entry as a table."""
@@ -102,7 +105,9 @@ def check(package: Package, path: Path) -> None:
     """Refuse a file that is not the listed one."""
     got = sha256(path)
     if got != package.sha256:
-        raise FetchError(f"{package.name}: {path.name} has checksum {got}, listed is {package.sha256}")
+        raise FetchError(
+            f"{package.name}: {path.name} has checksum {got}, listed is {package.sha256}"
+        )
 
 
 def _run(command: Sequence[str], folder: Path, name: str) -> str:
@@ -129,7 +134,11 @@ def _debian_i18n(name: str, folder: Path) -> None:
     language = name.removeprefix("Translation-")
     lists = folder / "lists"
     (lists / "partial").mkdir(parents=True)
-    options = [f"Dir::State::Lists={lists}", f"Acquire::Languages={language}", "Acquire::GzipIndexes=false"]
+    options = [
+        f"Dir::State::Lists={lists}",
+        f"Acquire::Languages={language}",
+        "Acquire::GzipIndexes=false",
+    ]
     flags = [part for option in [*options, "APT::Sandbox::User=root"] for part in ("-o", option)]
     _run(["apt-get", *flags, "update", "-q"], folder, name)
     indexes = [path for path in lists.iterdir() if unquote(path.name).endswith(f"i18n_{name}")]
@@ -150,10 +159,16 @@ def _is_source(file: str) -> bool:
     return file.endswith((".tar.gz", ".zip"))
 
 
-def _fetch_into(folder: Path, registry: str, wanted: Sequence[tuple[str, str]], *, source: bool = False) -> None:
+def _fetch_into(
+    folder: Path, registry: str, wanted: Sequence[tuple[str, str]], *, source: bool = False
+) -> None:
     """Several packages with one call of the registry's client, where it takes several."""
     if registry == "pypi":
-        _pypi([f"{name}=={version}" if version else name for name, version in wanted], folder, source=source)
+        _pypi(
+            [f"{name}=={version}" if version else name for name, version in wanted],
+            folder,
+            source=source,
+        )
     elif registry == "debian":
         _debian([f"{name}={version}" if version else name for name, version in wanted], folder)
     elif registry == "debian-i18n":
@@ -162,7 +177,9 @@ def _fetch_into(folder: Path, registry: str, wanted: Sequence[tuple[str, str]], 
     elif registry == "npm":
         _npm([f"{name}@{version}" if version else name for name, version in wanted], folder)
     else:
-        raise FetchError(f"{wanted[0][0]}: no such registry: {registry} (one of {', '.join(REGISTRIES)})")
+        raise FetchError(
+            f"{wanted[0][0]}: no such registry: {registry} (one of {', '.join(REGISTRIES)})"
+        )
 
 
 def download(registry: str, name: str, version: str, file: str) -> Path:
@@ -231,7 +248,11 @@ def licence_of(registry: str, path: Path) -> str:
         return str(named.get("type", "") if isinstance(named, dict) else named)[:60]
     if registry == "pypi" and path.suffix == ".whl":
         lines = member(path, "METADATA").decode("utf-8", "replace").split("\n\n")[0].splitlines()
-        for field in ("License-Expression: ", "Classifier: License :: OSI Approved :: ", "License: "):
+        for field in (
+            "License-Expression: ",
+            "Classifier: License :: OSI Approved :: ",
+            "License: ",
+        ):
             for line in lines:
                 if line.startswith(field):
                     return line.removeprefix(field)[:60]
@@ -256,7 +277,9 @@ def add(registry: str, name: str, version: str = "", use: str = "", into: Path =
         return known
     path = download(registry, name, version, "")
     found = version or version_of(registry, path)
-    package = Package(registry, name, found, path.name, sha256(path), licence_of(registry, path), use)
+    package = Package(
+        registry, name, found, path.name, sha256(path), licence_of(registry, path), use
+    )
     with ADDING:
         append(package, into)
     return package
@@ -271,7 +294,10 @@ def add_npm(names: Sequence[str], use: str, into: Path, most_bytes: int = 4_000_
             if len(names) == 1:
                 return [str(error)]
             half = len(names) // 2
-            return [*add_npm(names[:half], use, into, most_bytes), *add_npm(names[half:], use, into, most_bytes)]
+            return [
+                *add_npm(names[:half], use, into, most_bytes),
+                *add_npm(names[half:], use, into, most_bytes),
+            ]
         for item in told:
             path = Path(held) / item["filename"]
             if path.stat().st_size > most_bytes:
@@ -285,7 +311,9 @@ def add_npm(names: Sequence[str], use: str, into: Path, most_bytes: int = 4_000_
     return []
 
 
-def add_all(registry: str, specs: Sequence[str], use: str, into: Path, at_once: int = 6) -> list[str]:
+def add_all(
+    registry: str, specs: Sequence[str], use: str, into: Path, at_once: int = 6
+) -> list[str]:
     """Fetch and list many; the messages of those that failed."""
     new = [spec for spec in specs if spec.partition("==")[0] not in listed()]
 
@@ -358,7 +386,9 @@ def member_stream(path: Path, name: str) -> io.BytesIO:
 
 
 def fetch_together(packages: Sequence[Package]) -> list[str]:
-    """Fetch packages of one registry with one call; one at a time where that fails. The messages of failures."""
+    """Fetch packages of one registry with one call; one at a time where that fails. The messages of
+    failures.
+    """
     try:
         with tempfile.TemporaryDirectory(dir=packages_folder(), prefix=".part-") as held:
             folder = Path(held)
@@ -385,7 +415,11 @@ def fetch_all(packages: Sequence[Package], *, together: int = 30, at_once: int =
     for package in packages:
         if not (packages_folder() / package.file).exists():
             of_kind.setdefault((package.registry, _is_source(package.file)), []).append(package)
-    batches = [some[at : at + together] for some in of_kind.values() for at in range(0, len(some), together)]
+    batches = [
+        some[at : at + together]
+        for some in of_kind.values()
+        for at in range(0, len(some), together)
+    ]
     with ThreadPoolExecutor(at_once) as pool:
         return [message for messages in pool.map(fetch_together, batches) for message in messages]
 
@@ -407,7 +441,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             [] if asked.names else list(listed().values())
         )
         failed += fetch_all(wanted)
-        print(f"{len(wanted) - len(failed) + len(unknown)} of {len(wanted)} there, in {packages_folder()}")
+        print(
+            f"{len(wanted) - len(failed) + len(unknown)} of {len(wanted)} there, in "
+            f"{packages_folder()}"
+        )
     for message in failed:
         print(message, file=sys.stderr)
     return 1 if failed else 0

@@ -1,8 +1,10 @@
-"""Takes the text of all sources together: shares by source and language, no text twice, shuffled, packed.
+"""Takes the text of all sources together: shares by source and language, no text twice, shuffled,
+packed.
 
     python -m training.gather [--groups-mb 190] [--pairs-mb 150]
 
-Reads WORK/text/*.jsonl and writes WORK/train/{texts,groups,pairs}.jsonl.xz with a report of what is in them.
+Reads WORK/text/*.jsonl and writes WORK/train/{texts,groups,pairs}.jsonl.xz with a report of what is
+in them.
 """
 
 from __future__ import annotations
@@ -44,7 +46,11 @@ def chosen(rows: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
         language, source = row["lang"], f"{row['source']}/{row['lang']}"
         most = _MOST_OF_LANGUAGE[kind] * (2 if language in _PRIORITY else 1)
         key = _key(row["text"] if kind == "pairs" else row["texts"][-1][1] + row["texts"][0][1])
-        if of_source[source] >= _MOST_OF_SOURCE or (language != "en" and of_language[language] >= most) or key in seen:
+        if (
+            of_source[source] >= _MOST_OF_SOURCE
+            or (language != "en" and of_language[language] >= most)
+            or key in seen
+        ):
             continue
         seen.add(key)
         of_source[source] += 1
@@ -77,7 +83,9 @@ def within(rows: Iterable[dict[str, Any]], most_bytes: int) -> list[dict[str, An
 
 def report_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """How many there are of what."""
-    return {name: dict(Counter(row[name] for row in rows).most_common()) for name in ("lang", "source")}
+    return {
+        name: dict(Counter(row[name] for row in rows).most_common()) for name in ("lang", "source")
+    }
 
 
 def main() -> None:
@@ -93,7 +101,8 @@ def main() -> None:
     places: dict[str, int] = {}
     packed(
         (
-            row | {"texts": [[role, places.setdefault(one, len(places))] for role, one in row["texts"]]}
+            row
+            | {"texts": [[role, places.setdefault(one, len(places))] for role, one in row["texts"]]}
             for row in groups
         ),
         out / "groups.jsonl.xz",
@@ -101,7 +110,9 @@ def main() -> None:
     packed(places, out / "texts.jsonl.xz")
     packed(pairs, out / "pairs.jsonl.xz")
     report = {"texts": len(places), "groups": report_of(groups), "pairs": report_of(pairs)}
-    (out / "report.json").write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (out / "report.json").write_text(
+        json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     print(json.dumps(report, indent=1, ensure_ascii=False))
     for path in sorted(out.glob("*.xz")):
         print(path.name, round(path.stat().st_size / 2**20, 1), "MiB")

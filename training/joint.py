@@ -1,9 +1,10 @@
-"""One space for several teachers: a vector for every text whose cosines are the mean of what the teachers say.
+"""One space for several teachers: a vector for every text whose cosines are the mean of what the
+teachers say.
 
-From each teacher's vectors the mean of their role is taken, since a prefix moves all of them the same way. Then they
-are weighed by how far apart they lie and joined end to end. The directions that carry most are kept, the strongest of
-them in the leading half. Inside each half they are turned at random, so that no number of a vector is much larger than
-the others and few bits hold them.
+From each teacher's vectors the mean of their role is taken, since a prefix moves all of them the
+same way. Then they are weighed by how far apart they lie and joined end to end. The directions that
+carry most are kept, the strongest of them in the leading half. Inside each half they are turned at
+random, so that no number of a vector is much larger than the others and few bits hold them.
 """
 
 from __future__ import annotations
@@ -49,10 +50,14 @@ class Space:
     scales: Mapping[str, float]
     basis: Tensor
     kept: tuple[float, float]
-    """The share of all that the teachers say that is left: in the leading half, and in the whole."""
+    """The share of all that the teachers say that is left: in the leading half, and in the
+    whole.
+    """
 
     @classmethod
-    def of(cls, vectors: Vectors, roles: Sequence[str], weights: Mapping[str, float], width: int = 384) -> Space:
+    def of(
+        cls, vectors: Vectors, roles: Sequence[str], weights: Mapping[str, float], width: int = 384
+    ) -> Space:
         """The space of these texts."""
         kinds = role_numbers(roles, next(iter(vectors.values())).device)
         means = {name: means_of(found, kinds, 2) for name, found in vectors.items()}
@@ -70,7 +75,10 @@ class Space:
         values, directions = torch.linalg.eigh(together)
         values, directions = values.flip(0).clamp_min(0), directions.flip(1)[:, :width]
         half = width // 2
-        space.kept = float(values[:half].sum() / values.sum()), float(values[:width].sum() / values.sum())
+        space.kept = (
+            float(values[:half].sum() / values.sum()),
+            float(values[:width].sum() / values.sum()),
+        )
         turn = torch.block_diag(turned(half, 1), turned(width - half, 2)).to(directions)
         space.basis = directions @ turn
         return space
@@ -88,13 +96,18 @@ class Space:
         """Where texts stand."""
         kinds = role_numbers(roles, self.basis.device)
         rows = (slice(at, at + _AT_ONCE) for at in range(0, len(roles), _AT_ONCE))
-        found = [F.normalize(self.side_by_side(vectors, kinds, r) @ self.basis, dim=-1).half() for r in rows]
+        found = [
+            F.normalize(self.side_by_side(vectors, kinds, r) @ self.basis, dim=-1).half()
+            for r in rows
+        ]
         return torch.cat(found)
 
 
 @dataclass(slots=True)
 class Bridge:
-    """Leads from one teacher's vectors into the joint space: for texts that the other teachers cannot read."""
+    """Leads from one teacher's vectors into the joint space: for texts that the other teachers
+    cannot read.
+    """
 
     matrix: Tensor
 
@@ -121,5 +134,8 @@ class Bridge:
 
 def neighbours(places: Tensor, seeds: Tensor, count: int) -> np.ndarray:
     """The nearest places of each seed, itself first."""
-    found = [(places[some] @ places.T).topk(min(count, len(places)), dim=1).indices for some in seeds.split(256)]
+    found = [
+        (places[some] @ places.T).topk(min(count, len(places)), dim=1).indices
+        for some in seeds.split(256)
+    ]
     return np.asarray(torch.cat(found).cpu().numpy())

@@ -1,9 +1,10 @@
-"""Adds to a student's weights how large each column of its states gets, so that `export` can even them out.
+"""Adds to a student's weights how large each column of its states gets, so that `export` can even
+them out.
 
     python -m training.largest STUDENT.npz
 
-Reads some texts of WORK/train, which `training.gather` wrote. A few columns are ten times as large as all others:
-rounded to bytes with one scale for all, little would be left of those.
+Reads some texts of WORK/train, which `training.gather` wrote. A few columns are ten times as large
+as all others: rounded to bytes with one scale for all, little would be left of those.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Measures a model's vectors on sets that `cut_sets` has cut: nDCG@10 by file, evidence in the first five passages."""
+"""Measures a model's vectors on sets that `cut_sets` has cut: nDCG@10 by file, evidence in the
+first five passages.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ SHORT = 192
 
 @dataclass(slots=True)
 class MeasuredSet:
-    """One set; `passages` are workspace, path, first line, last line, length of the heading, text."""
+    """One set; `passages` are workspace, path, first line, last line, length of the heading,
+    text.
+    """
 
     name: str
     passages: list[list[Any]]
@@ -52,11 +56,15 @@ def ndcg(paths: Sequence[str], grades: Mapping[str, int], most: int = 10) -> flo
     def gain(found: Sequence[int]) -> float:
         return math.fsum((2**g - 1) / math.log2(i + 2) for i, g in enumerate(found))
 
-    return gain([grades.get(p, 0) for p in paths[:most]]) / gain(sorted(grades.values(), reverse=True)[:most])
+    return gain([grades.get(p, 0) for p in paths[:most]]) / gain(
+        sorted(grades.values(), reverse=True)[:most]
+    )
 
 
 def score(one: MeasuredSet, scores: Tensor) -> tuple[float, float | None]:
-    """Mean nDCG@10 by file, and the share of evidence lines in the first five passages where lines are labelled."""
+    """Mean nDCG@10 by file, and the share of evidence lines in the first five passages where lines
+    are labelled.
+    """
     of_workspace = defaultdict(list)
     for n, passage in enumerate(one.passages):
         of_workspace[passage[0]].append(n)
@@ -65,10 +73,15 @@ def score(one: MeasuredSet, scores: Tensor) -> tuple[float, float | None]:
         places = torch.tensor(of_workspace[question["workspace"]], device=scores.device)
         own = scores[row][places]
         best = places[own.topk(min(120, len(places))).indices].tolist()
-        gains.append(ndcg(list(dict.fromkeys(one.passages[n][1] for n in best)), question["grades"]))
+        gains.append(
+            ndcg(list(dict.fromkeys(one.passages[n][1] for n in best)), question["grades"])
+        )
         if question["spans"]:
             five = [one.passages[n] for n in best[:5]]
-            hit = [any(p[1] == d and p[2] <= b and p[3] >= a for p in five) for d, a, b in question["spans"]]
+            hit = [
+                any(p[1] == d and p[2] <= b and p[3] >= a for p in five)
+                for d, a, b in question["spans"]
+            ]
             covers.append(sum(hit) / len(hit))
     return float(np.mean(gains)), float(np.mean(covers)) if covers else None
 
@@ -80,7 +93,9 @@ def best_of(found: Tensor, owners: Tensor, count: int) -> Tensor:
 
 
 def coarse(vectors: Tensor, dims: int, levels: int = 7) -> Tensor:
-    """Vectors as a store keeps windows: the leading dimensions in whole steps, four bits for seven levels."""
+    """Vectors as a store keeps windows: the leading dimensions in whole steps, four bits for seven
+    levels.
+    """
     short = F.normalize(vectors[:, :dims].float(), dim=-1)
     step = short.abs().amax(1, keepdim=True) / levels
     return F.normalize((short / step).round().clamp(-levels, levels) * step, dim=-1)
@@ -89,7 +104,9 @@ def coarse(vectors: Tensor, dims: int, levels: int = 7) -> Tensor:
 class StudentEncoder:
     """A student with its pieces: whole passages, and windows of the same pass."""
 
-    def __init__(self, student: Student, ids_of: Callable[[Sequence[str]], list[np.ndarray]], device: str) -> None:
+    def __init__(
+        self, student: Student, ids_of: Callable[[Sequence[str]], list[np.ndarray]], device: str
+    ) -> None:
         self.student, self.ids_of, self.device = student, ids_of, device
         begin, end = ids_of([""])[0][[0, -1]]
         self.begin, self.end = int(begin), int(end)
@@ -101,7 +118,9 @@ class StudentEncoder:
         return np.concatenate([[self.begin], self.marks[role], ids[:room], [self.end]])
 
     @torch.no_grad()
-    def run(self, rows: Sequence[np.ndarray], cuts: Sequence[Sequence[tuple[int, int]]]) -> list[Tensor]:
+    def run(
+        self, rows: Sequence[np.ndarray], cuts: Sequence[Sequence[tuple[int, int]]]
+    ) -> list[Tensor]:
         """For each row of pieces the unit means of its cuts."""
         budget = 400_000 if self.device == "cuda" else 2_000
         order = sorted(range(len(rows)), key=lambda n: len(rows[n]))
@@ -136,7 +155,9 @@ class StudentEncoder:
         heads = self.ids_of([p[5][: p[4]] for p in one.passages])
         for ids, head in zip(self.ids_of(one.texts), heads, strict=True):
             row = self.framed(ids[1:-1], "p")
-            first = 1 + len(self.marks["p"]) + min(len(head) - 2, len(row) - len(self.marks["p"]) - 3)
+            first = (
+                1 + len(self.marks["p"]) + min(len(head) - 2, len(row) - len(self.marks["p"]) - 3)
+            )
             places = windows_of(len(row) - 1 - first)
             rows.append(row)
             cuts.append([(0, len(row))] + [(first + a, first + b) for a, b in places])
@@ -152,7 +173,9 @@ def windows_of(count: int) -> list[tuple[int, int]]:
     return [(max(0, min(a, count - WINDOW)), min(b, count)) for a, b in places]
 
 
-def measure(encoder: StudentEncoder, sets: Sequence[MeasuredSet], say: Callable[[str], None]) -> dict[str, Any]:
+def measure(
+    encoder: StudentEncoder, sets: Sequence[MeasuredSet], say: Callable[[str], None]
+) -> dict[str, Any]:
     """Every way of scoring on every set."""
     out: dict[str, Any] = {}
     for one in sets:
@@ -161,10 +184,20 @@ def measure(encoder: StudentEncoder, sets: Sequence[MeasuredSet], say: Callable[
         count = len(one.passages)
         by_whole = asked @ whole.T
         full = best_of(asked @ late.T, owners, count)
-        small = best_of(F.normalize(asked[:, :SHORT], dim=-1) @ coarse(late, SHORT).T, owners, count)
-        by = {"whole": by_whole, "late": full, "late+": by_whole + full, "late+4bit": by_whole + small}
+        small = best_of(
+            F.normalize(asked[:, :SHORT], dim=-1) @ coarse(late, SHORT).T, owners, count
+        )
+        by = {
+            "whole": by_whole,
+            "late": full,
+            "late+": by_whole + full,
+            "late+4bit": by_whole + small,
+        }
         out[one.name] = {name: score(one, found) for name, found in by.items()}
-        shown = (f"{n} {v:.3f}" + (f"/{c:.3f}" if c is not None else "") for n, (v, c) in out[one.name].items())
+        shown = (
+            f"{n} {v:.3f}" + (f"/{c:.3f}" if c is not None else "")
+            for n, (v, c) in out[one.name].items()
+        )
         say(f"{one.name} ({len(late) / count:.1f} windows): " + ", ".join(shown))
     for name in next(iter(out.values())):
         say(f"mean {name}: {np.mean([found[name][0] for found in out.values()]):.4f}")

@@ -1,6 +1,7 @@
 """Encoders in plain torch, loaded from the packed weight files.
 
-`load(name, folder)` gives a model with everything needed to use it; `encode` turns rows of ids into unit vectors.
+`load(name, folder)` gives a model with everything needed to use it; `encode` turns rows of ids into
+unit vectors.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +30,10 @@ class NomicLayer(nn.Module):
         super().__init__()
         self.heads = heads
         self.attn = nn.ModuleDict(
-            {"Wqkv": nn.Linear(width, 3 * width, bias=False), "out_proj": nn.Linear(width, width, bias=False)}
+            {
+                "Wqkv": nn.Linear(width, 3 * width, bias=False),
+                "out_proj": nn.Linear(width, width, bias=False),
+            }
         )
         self.mlp = nn.ModuleDict(
             {
@@ -44,7 +48,9 @@ class NomicLayer(nn.Module):
     def forward(self, states: Tensor, packed: Packed, turn: tuple[Tensor, Tensor]) -> Tensor:
         """States after the layer."""
         query, key, value = self.attn["Wqkv"](states).view(len(states), 3, self.heads, -1).unbind(1)
-        mixed = attention(rotated(query, *turn), rotated(key, *turn), value, packed).reshape(states.shape)
+        mixed = attention(rotated(query, *turn), rotated(key, *turn), value, packed).reshape(
+            states.shape
+        )
         norms = (t for norm in (self.norm1, self.norm2) for t in (norm.weight, norm.bias))
         matrices = (self.attn["out_proj"], *(self.mlp[name] for name in ("fc11", "fc12", "fc2")))
         return after_attention(states, mixed, *norms, *(matrix.weight for matrix in matrices))
@@ -53,14 +59,21 @@ class NomicLayer(nn.Module):
 class Nomic(nn.Module):
     """nomic-embed-text: a BERT with rotary positions and gated inner layers."""
 
-    def __init__(self, words: int, *, width: int = 768, inner: int = 3072, layers: int = 12, heads: int = 12) -> None:
+    def __init__(
+        self, words: int, *, width: int = 768, inner: int = 3072, layers: int = 12, heads: int = 12
+    ) -> None:
         super().__init__()
         self.part = width // heads
         self.embeddings = nn.ModuleDict(
-            {"word_embeddings": nn.Embedding(words, width), "token_type_embeddings": nn.Embedding(2, width)}
+            {
+                "word_embeddings": nn.Embedding(words, width),
+                "token_type_embeddings": nn.Embedding(2, width),
+            }
         )
         self.emb_ln = nn.LayerNorm(width, eps=EPSILON)
-        self.encoder = nn.ModuleDict({"layers": nn.ModuleList(NomicLayer(width, inner, heads) for _ in range(layers))})
+        self.encoder = nn.ModuleDict(
+            {"layers": nn.ModuleList(NomicLayer(width, inner, heads) for _ in range(layers))}
+        )
 
     def forward(self, packed: Packed) -> Tensor:
         """States of all tokens, in their order."""
@@ -68,7 +81,9 @@ class Nomic(nn.Module):
         angle = packed.places[:, None, None] * rate
         turn = angle.cos(), angle.sin()
         held = self.embeddings
-        states = self.emb_ln(held["word_embeddings"](packed.ids) + held["token_type_embeddings"].weight[0])
+        states = self.emb_ln(
+            held["word_embeddings"](packed.ids) + held["token_type_embeddings"].weight[0]
+        )
         for layer in self.encoder["layers"]:
             states = layer(states, packed, turn)
         return states
@@ -77,16 +92,22 @@ class Nomic(nn.Module):
 def _rotated(states: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     """Each half-pair of a head, turned by its place."""
     left, right = states.float().chunk(2, -1)
-    return torch.cat([left * cosine - right * sine, right * cosine + left * sine], -1).to(states.dtype)
+    return torch.cat([left * cosine - right * sine, right * cosine + left * sine], -1).to(
+        states.dtype
+    )
 
 
 def _after(states: Tensor, mixed: Tensor, *held: Tensor) -> Tensor:
     """The rest of a layer, given its weights, so that one compiled form serves every layer."""
     norm1, bias1, norm2, bias2, out, up, gate, down = held
     width = (states.shape[-1],)
-    states = functional.layer_norm(states + functional.linear(mixed, out), width, norm1, bias1, EPSILON)
+    states = functional.layer_norm(
+        states + functional.linear(mixed, out), width, norm1, bias1, EPSILON
+    )
     gated = functional.linear(states, up) * functional.silu(functional.linear(states, gate))
-    return functional.layer_norm(states + functional.linear(gated, down), width, norm2, bias2, EPSILON)
+    return functional.layer_norm(
+        states + functional.linear(gated, down), width, norm2, bias2, EPSILON
+    )
 
 
 CUDA = torch.cuda.is_available()
@@ -127,20 +148,31 @@ def load(name: str, folder: Path | str) -> Encoder:
     pooling, query, passage = USE[name]
     arrays = weights.read(folder, name)
     model = from_arrays(arrays)
-    ids = pieces(folder / "pieces.model") if name == "e5" else word_pieces(folder / "wordpiece.json")
-    return Encoder(name, model.eval(), ids, pooling, arrays[weights.WORD_TABLE].shape[1], query, passage)
+    ids = (
+        pieces(folder / "pieces.model") if name == "e5" else word_pieces(folder / "wordpiece.json")
+    )
+    return Encoder(
+        name, model.eval(), ids, pooling, arrays[weights.WORD_TABLE].shape[1], query, passage
+    )
 
 
 def from_arrays(arrays: dict[str, np.ndarray], heads: int = 12) -> Student | Nomic:
     """A model of the shape that the arrays have."""
     if "emb_ln.weight" not in arrays:
-        return from_bert({name: torch.from_numpy(value) for name, value in arrays.items()}, heads=heads)
+        return from_bert(
+            {name: torch.from_numpy(value) for name, value in arrays.items()}, heads=heads
+        )
     words, width = arrays[weights.WORD_TABLE].shape
-    count = 1 + max(int(name.split(".")[2]) for name in arrays if name.startswith("encoder.layers."))
+    count = 1 + max(
+        int(name.split(".")[2]) for name in arrays if name.startswith("encoder.layers.")
+    )
     inner = arrays["encoder.layers.0.mlp.fc11.weight"].shape[0]
     with torch.device("meta"):
         model = Nomic(words, width=width, inner=inner, layers=count, heads=heads)
-    state = {name: torch.from_numpy(np.ascontiguousarray(arrays[name], np.float32)) for name in model.state_dict()}
+    state = {
+        name: torch.from_numpy(np.ascontiguousarray(arrays[name], np.float32))
+        for name in model.state_dict()
+    }
     model.load_state_dict(state, assign=True)
     return model
 
@@ -151,7 +183,10 @@ def pieces(path: Path) -> Callable[[Texts], list[list[int]]]:
     start, end = processor.bos_id(), processor.eos_id()
 
     def ids(texts: Texts) -> list[list[int]]:
-        return [[start, *row[: LONGEST - 2], end] for row in processor.encode(list(texts), num_threads=-1)]
+        return [
+            [start, *row[: LONGEST - 2], end]
+            for row in processor.encode(list(texts), num_threads=-1)
+        ]
 
     return ids
 
@@ -169,7 +204,9 @@ def word_pieces(path: Path) -> Callable[[Texts], list[list[int]]]:
 
 
 @torch.no_grad()
-def encode(model: nn.Module, rows: Sequence[np.ndarray], pooling: str = "mean", *, budget: int = 0) -> Tensor:
+def encode(
+    model: nn.Module, rows: Sequence[np.ndarray], pooling: str = "mean", *, budget: int = 0
+) -> Tensor:
     """Unit vectors of rows of ids, on the model's device, in the order given."""
     device = next(model.parameters()).device
     cuda = device.type == "cuda"
@@ -183,7 +220,12 @@ def encode(model: nn.Module, rows: Sequence[np.ndarray], pooling: str = "mean", 
         else:
             vectors = pooled(states, packed.bounds[:-1], packed.bounds[1:])
         if found is None:
-            found = torch.empty(len(rows), vectors.shape[1], device=device, dtype=torch.half if cuda else torch.float32)
+            found = torch.empty(
+                len(rows),
+                vectors.shape[1],
+                device=device,
+                dtype=torch.half if cuda else torch.float32,
+            )
         found[torch.tensor(batch, device=device)] = vectors.to(found.dtype)
     if found is None:
         raise ValueError("no rows to encode")

@@ -27,7 +27,9 @@ LENGTH = 13
 SHORTEST = 4
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _TOKEN = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
-_POWERS = np.array([pow(0x9E3779B97F4A7C15, power, 2**64) for power in range(LENGTH)], dtype=np.uint64)
+_POWERS = np.array(
+    [pow(0x9E3779B97F4A7C15, power, 2**64) for power in range(LENGTH)], dtype=np.uint64
+)
 _TABLE_BITS = 30
 
 Marks = npt.NDArray[np.uint64]
@@ -70,7 +72,9 @@ def evaluation_texts(folder: Path) -> Iterator[str]:
                 for line in file:
                     if line.strip():
                         item = json.loads(line)
-                        yield from (str(item[field]) for field in ("title", "text") if item.get(field))
+                        yield from (
+                            str(item[field]) for field in ("title", "text") if item.get(field)
+                        )
 
 
 class Wanted:
@@ -91,7 +95,11 @@ class Wanted:
         self.runs: Marks = np.unique(np.concatenate(runs)) if runs else np.empty(0, dtype=np.uint64)
         self.table = np.zeros(2 ** (_TABLE_BITS - 3), dtype=np.uint8)
         slots = self._slots(self.runs)
-        np.bitwise_or.at(self.table, slots >> np.uint64(3), np.uint8(1) << (slots & np.uint64(7)).astype(np.uint8))
+        np.bitwise_or.at(
+            self.table,
+            slots >> np.uint64(3),
+            np.uint8(1) << (slots & np.uint64(7)).astype(np.uint8),
+        )
 
     @staticmethod
     def _slots(marks: Marks) -> Marks:
@@ -102,7 +110,9 @@ class Wanted:
         if not len(self.runs):
             return np.empty(0, dtype=np.intp)
         slots = self._slots(marks)
-        bits = (self.table[slots >> np.uint64(3)] >> (slots & np.uint64(7)).astype(np.uint8)) & np.uint8(1)
+        bits = (
+            self.table[slots >> np.uint64(3)] >> (slots & np.uint64(7)).astype(np.uint8)
+        ) & np.uint8(1)
         likely = np.flatnonzero(bits)
         at = np.minimum(np.searchsorted(self.runs, marks[likely]), len(self.runs) - 1)
         return np.asarray(likely[self.runs[at] == marks[likely]], dtype=np.intp)
@@ -154,7 +164,11 @@ def scan(path: Path, wanted: Wanted, *, drop: bool) -> tuple[int, int]:
     """Groups of a file and how many have a hit; with `drop` those are taken out of it."""
     groups = hits = 0
     part = path.with_suffix(".part")
-    with part.open("w", encoding="utf-8") if drop else open(os.devnull, "w", encoding="utf-8") as kept:
+    with (
+        part.open("w", encoding="utf-8")
+        if drop
+        else open(os.devnull, "w", encoding="utf-8") as kept
+    ):
         for batch in _batches(path):
             hit = hit_groups([[text for _, text in texts] for _, texts in batch], wanted)
             groups += len(batch)
@@ -176,7 +190,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     wanted = Wanted(evaluation_texts(asked.against))
     print(
-        f"{wanted.texts} evaluation texts, {len(wanted.runs)} runs of {LENGTH} tokens, {len(wanted.wholes)} short ones"
+        f"{wanted.texts} evaluation texts, {len(wanted.runs)} runs of {LENGTH} tokens, "
+        f"{len(wanted.wholes)} short ones"
     )
     if not wanted.texts:
         print(f"no evaluation set in {asked.against}", file=sys.stderr)
@@ -188,9 +203,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         total += groups - (hits if asked.drop else 0)
         remaining += left
         print(
-            f"{path.name}: {groups} groups, {hits} with a hit{', dropped' if asked.drop and hits else ''}", flush=True
+            (
+                f"{path.name}: {groups} groups, {hits} with a "
+                f"hit{', dropped' if asked.drop and hits else ''}"
+            ),
+            flush=True,
         )
-    print(f"{total} groups of training text, {remaining} with a run of {LENGTH} tokens of an evaluation text")
+    print(
+        f"{total} groups of training text, {remaining} with a run of {LENGTH} tokens of an "
+        "evaluation text"
+    )
     return 1 if remaining else 0
 
 

@@ -1,4 +1,6 @@
-"""The student: a BERT of any depth that runs many texts of different lengths end to end, without padding."""
+"""The student: a BERT of any depth that runs many texts of different lengths end to end, without
+padding.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _EPS = 1e-12
 
 
 class Packed(NamedTuple):
-    """Texts one after another: their pieces, each piece's place in its text, and where each text begins."""
+    """Texts one after another: their pieces, each piece's place in its text, and where each text
+    begins.
+    """
 
     ids: Tensor
     places: Tensor
@@ -80,13 +84,19 @@ class Layer(nn.Module):
     def after(self, x: Tensor, found: Tensor) -> Tensor:
         """What follows attention."""
         parts = (self.attend_out, self.attend_norm, self.grow, self.shrink, self.norm)
-        return after_attention(x, found.reshape(len(x), -1), *(t for p in parts for t in (p.weight, p.bias)))
+        return after_attention(
+            x, found.reshape(len(x), -1), *(t for p in parts for t in (p.weight, p.bias))
+        )
 
 
 class Student(nn.Module):
-    """Piece states of the last layer, turned into the space of the vectors, in the order of the pieces."""
+    """Piece states of the last layer, turned into the space of the vectors, in the order of the
+    pieces.
+    """
 
-    def __init__(self, words: int, places: int, *, width: int, layers: int, heads: int, inner: int) -> None:
+    def __init__(
+        self, words: int, places: int, *, width: int, layers: int, heads: int, inner: int
+    ) -> None:
         super().__init__()
         self.words = nn.Embedding(words, width)
         self.places = nn.Embedding(places, width)
@@ -110,9 +120,14 @@ def attention(q: Tensor, k: Tensor, v: Tensor, packed: Packed) -> Tensor:
     """Each piece looks at those of its own text; the parts are (pieces, heads, width)."""
     starts, longest = packed.starts, packed.longest
     if varlen_attn is not None and q.is_cuda:
-        return varlen_attn(q.contiguous(), k.contiguous(), v.contiguous(), starts, starts, longest, longest)
-    # Everywhere else all pieces look at all, and a mask hides those of other texts: simple, and dear for many.
-    owners = torch.repeat_interleave(torch.arange(len(starts) - 1), (starts[1:] - starts[:-1]).long())
+        return varlen_attn(
+            q.contiguous(), k.contiguous(), v.contiguous(), starts, starts, longest, longest
+        )
+    # Everywhere else all pieces look at all, and a mask hides those of other texts: simple, and
+    # dear for many.
+    owners = torch.repeat_interleave(
+        torch.arange(len(starts) - 1), (starts[1:] - starts[:-1]).long()
+    )
     parts = (t.transpose(0, 1)[None] for t in (q, k, v))
     mask = owners[:, None] == owners[None]
     return F.scaled_dot_product_attention(*parts, attn_mask=mask)[0].transpose(0, 1)
@@ -139,7 +154,9 @@ def pooled(states: Tensor, begins: np.ndarray, ends: np.ndarray) -> Tensor:
     rows = np.repeat(begins - before, lengths) + np.arange(lengths.sum())
     owners = np.repeat(np.arange(len(lengths)), lengths)
     picked = states.float()[sent(rows, states.device.type)]
-    sums = picked.new_zeros(len(lengths), states.shape[1]).index_add(0, sent(owners, states.device.type), picked)
+    sums = picked.new_zeros(len(lengths), states.shape[1]).index_add(
+        0, sent(owners, states.device.type), picked
+    )
     return F.normalize(sums, dim=-1)
 
 
@@ -158,9 +175,14 @@ def from_bert(weights: Mapping[str, Tensor], *, layers: int = 0, heads: int = 12
     layers = layers or count
     keep = [round(i * (count - 1) / max(1, layers - 1)) for i in range(layers)]
     words = weights["embeddings.word_embeddings.weight"]
-    places = weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
+    places = (
+        weights["embeddings.position_embeddings.weight"]
+        + weights["embeddings.token_type_embeddings.weight"][0]
+    )
     inner = weights["encoder.layer.0.intermediate.dense.weight"].shape[0]
-    student = Student(len(words), len(places), width=words.shape[1], layers=layers, heads=heads, inner=inner)
+    student = Student(
+        len(words), len(places), width=words.shape[1], layers=layers, heads=heads, inner=inner
+    )
     new = {"words.weight": words, "places.weight": places}
     new |= {f"first_norm.{t}": weights[f"embeddings.LayerNorm.{t}"] for t in ("weight", "bias")}
     for to, at in enumerate(keep):
@@ -168,9 +190,14 @@ def from_bert(weights: Mapping[str, Tensor], *, layers: int = 0, heads: int = 12
         for tail in ("weight", "bias"):
             parts = [weights[f"{old}attention.self.{n}.{tail}"] for n in ("query", "key", "value")]
             new[f"layers.{to}.attend.{tail}"] = torch.cat(parts)
-            new |= {f"layers.{to}.{ours}.{tail}": weights[f"{old}{name}.{tail}"] for ours, name in _NAMES.items()}
+            new |= {
+                f"layers.{to}.{ours}.{tail}": weights[f"{old}{name}.{tail}"]
+                for ours, name in _NAMES.items()
+            }
     student.turns = f"{TURN}.weight" in weights
-    turn = {f"turn.{t}": weights[f"{TURN}.{t}"] for t in ("weight", "bias")} if student.turns else {}
+    turn = (
+        {f"turn.{t}": weights[f"{TURN}.{t}"] for t in ("weight", "bias")} if student.turns else {}
+    )
     student.load_state_dict({k: v.float() for k, v in (new | turn).items()}, strict=student.turns)
     return student
 
@@ -191,11 +218,15 @@ def to_bert(student: Student) -> dict[str, np.ndarray]:
             for name, part in zip(("query", "key", "value"), parts, strict=True):
                 out[f"encoder.layer.{n}.attention.self.{name}.{tail}"] = part
             out |= {
-                f"encoder.layer.{n}.{name}.{tail}": own[f"layers.{n}.{ours}.{tail}"] for ours, name in _NAMES.items()
+                f"encoder.layer.{n}.{name}.{tail}": own[f"layers.{n}.{ours}.{tail}"]
+                for ours, name in _NAMES.items()
             }
     return out
 
 
 def warm(fraction: float, peak: float, *, rise: float = 0.04) -> float:
     """The learning rate at a fraction of the run: a short rise, then half a cosine down."""
-    return peak * min(1.0, fraction / rise) * (0.5 + 0.5 * math.cos(math.pi * min(1.0, fraction))) + 1e-6
+    return (
+        peak * min(1.0, fraction / rise) * (0.5 + 0.5 * math.cos(math.pi * min(1.0, fraction)))
+        + 1e-6
+    )

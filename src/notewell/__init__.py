@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# The runtime of our models would keep a number for this machine and report every start to its makers.
+# The runtime of our models would keep a number for this machine and report every start to its
+# makers.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 if TYPE_CHECKING:

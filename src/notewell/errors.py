@@ -64,7 +64,9 @@ class StoreVersionError(StoreError):
 
 
 class EmbedderError(NotewellError):
-    """The embedding model cannot be loaded or does not answer; `rows` it had made by then, by index in the call."""
+    """The embedding model cannot be loaded or does not answer; `rows` it had made by then, by index
+    in the call.
+    """
 
     rows: Mapping[int, Any] = MappingProxyType({})
 
@@ -74,9 +76,13 @@ class QuotaError(EmbedderError):
 
 
 class RejectedError(EmbedderError):
-    """A provider rejected some of the texts: `reasons` by their index in the call, `rows` of all the others."""
+    """A provider rejected some of the texts: `reasons` by their index in the call, `rows` of all
+    the others.
+    """
 
-    def __init__(self, message: str, *, reasons: Mapping[int, str], rows: Mapping[int, Any], hint: str = "") -> None:
+    def __init__(
+        self, message: str, *, reasons: Mapping[int, str], rows: Mapping[int, Any], hint: str = ""
+    ) -> None:
         super().__init__(message, hint=hint)
         self.reasons = dict(reasons)
         self.rows = dict(rows)

@@ -38,7 +38,9 @@ FOLDERS = (
     "CLINE_DATA_DIR",
     "SSL_CERT_FILE",
 )
-"""Variables of other programs with a path, which is another one in another folder if it is relative."""
+"""Variables of other programs with a path, which is another one in another folder if it is
+relative.
+"""
 _SHOW = """
 import signal, sys, webbrowser
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C is for the server, and nothing is to be said about it here
@@ -49,7 +51,9 @@ _MODEL = "NOTEWELL_EMBED_MODEL"
 
 
 def can_start() -> bool:
-    """Whether this program is a Python that can be started again, and not one with Python inside."""
+    """Whether this program is a Python that can be started again, and not one with Python
+    inside.
+    """
     name = os.path.basename(sys.executable or "").lower()
     return name.startswith(("python", "pypy")) and not getattr(sys, "frozen", False)
 
@@ -57,7 +61,9 @@ def can_start() -> bool:
 def command(*words: str) -> list[str]:
     """A command line of this very Python, wherever it is started; OSError if there is none."""
     if not can_start():
-        raise OSError(f"{sys.executable or 'this program'} is not a Python that can be started again")
+        raise OSError(
+            f"{sys.executable or 'this program'} is not a Python that can be started again"
+        )
     return [sys.executable, "-P", *words]
 
 
@@ -116,7 +122,9 @@ def detached(words: Sequence[str], env: Mapping[str, str]) -> int:
         import threading  # noqa: PLC0415
 
         with contextlib.suppress(RuntimeError):  # no room for a thread
-            threading.Thread(target=_wait, args=(made.pid,), name="wait for a process", daemon=True).start()
+            threading.Thread(
+                target=_wait, args=(made.pid,), name="wait for a process", daemon=True
+            ).start()
     return made.pid
 
 
@@ -157,7 +165,9 @@ class Piped:
         self.stdout: IO[bytes] = stdout
 
     def answer(self, sent: bytes, *, within_s: float) -> bytes:
-        """What it writes when it was sent this, or nothing if it failed; TimeoutError if it is late."""
+        """What it writes when it was sent this, or nothing if it failed; TimeoutError if it is
+        late.
+        """
         from subprocess import TimeoutExpired  # noqa: PLC0415
 
         try:
@@ -184,7 +194,9 @@ class Piped:
 
 
 def show_page(address: str, with_key: str) -> bool:
-    """Opens a page of this user's server in the browser; no command line that others can read holds its key."""
+    """Opens a page of this user's server in the browser; no command line that others can read holds
+    its key.
+    """
     import subprocess  # noqa: PLC0415
     import webbrowser  # noqa: PLC0415
 

@@ -5,10 +5,28 @@ from __future__ import annotations
 import os
 
 SAFE_MODELS = (
-    "auto", "local", "none", "hashed", "notewell-small", "bge-small-en-v1.5", "all-MiniLM-L6-v2",
-)  # fmt: skip
-"""Models that read only the installation and send nothing, so that even a stranger may choose them."""
-REMOTE_PROVIDERS = ("openai", "gemini", "voyage", "mistral", "cohere", "jina", "ollama", "lmstudio", "http")
+    "auto",
+    "local",
+    "none",
+    "hashed",
+    "notewell-small",
+    "bge-small-en-v1.5",
+    "all-MiniLM-L6-v2",
+)
+"""Models that read only the installation and send nothing, so that even a stranger may choose
+them.
+"""
+REMOTE_PROVIDERS = (
+    "openai",
+    "gemini",
+    "voyage",
+    "mistral",
+    "cohere",
+    "jina",
+    "ollama",
+    "lmstudio",
+    "http",
+)
 """A model whose name begins with one of these sends notes elsewhere."""
 
 
@@ -31,4 +49,6 @@ def plain_model(name: str) -> bool:
 
 def depends_on_folder(name: str) -> bool:
     """Whether a model's name is a path that means another place in another folder."""
-    return name.startswith(".") or (name.lower().endswith(".gguf") and not os.path.isabs(os.path.expanduser(name)))
+    return name.startswith(".") or (
+        name.lower().endswith(".gguf") and not os.path.isabs(os.path.expanduser(name))
+    )

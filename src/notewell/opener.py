@@ -1,7 +1,9 @@
-"""The one way to open a file in a workspace, for reading or writing; `tests/test_opener.py` finds any other.
+"""The one way to open a file in a workspace, for reading or writing; `tests/test_opener.py` finds
+any other.
 
-A clone can bring links, an archive also pipes and devices. So a file is opened step by step from a folder that may be
-trusted, no step follows a link, and what was opened must be a regular file: nothing can change between look and use.
+A clone can bring links, an archive also pipes and devices. So a file is opened step by step from a
+folder that may be trusted, no step follows a link, and what was opened must be a regular file:
+nothing can change between look and use.
 """
 
 from __future__ import annotations
@@ -29,14 +31,18 @@ _FOLDER = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_DIRECTORY", "O_CL
 _LINKS = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
 _READ_BYTES = 1 << 20
 
-_Place = tuple[int | None, str]  # an open folder and a name in it; without one, the name is a whole path
+_Place = tuple[
+    int | None, str
+]  # an open folder and a name in it; without one, the name is a whole path
 
 
 @dataclass(frozen=True, slots=True)
 class Opener:
-    """Opens regular files inside its homes, which are folders; a link may lead from one home into one.
+    """Opens regular files inside its homes, which are folders; a link may lead from one home into
+    one.
 
-    Without homes it opens any regular file: one that the user names. What it refuses is an OSError with the reason.
+    Without homes it opens any regular file: one that the user names. What it refuses is an OSError
+    with the reason.
     """
 
     homes: tuple[str, ...] = ()
@@ -45,7 +51,9 @@ class Opener:
         """The handle of a regular file."""
         with self._place(location) as (folder, name):
             try:
-                handle = os.open(name, flags | _PLAIN | (_NO_LINK if self.homes else 0), mode, dir_fd=folder)
+                handle = os.open(
+                    name, flags | _PLAIN | (_NO_LINK if self.homes else 0), mode, dir_fd=folder
+                )
             except OSError as error:
                 if error.errno == errno.ENXIO:  # a socket, or a pipe that nobody reads
                     raise _refused(errno.EINVAL, NOT_REGULAR) from None
@@ -56,14 +64,20 @@ class Opener:
         if S_ISREG(kind):
             return handle
         os.close(handle)
-        raise _refused(errno.EISDIR, _A_FOLDER) if S_ISDIR(kind) else _refused(errno.EINVAL, NOT_REGULAR)
+        raise (
+            _refused(errno.EISDIR, _A_FOLDER)
+            if S_ISDIR(kind)
+            else _refused(errno.EINVAL, NOT_REGULAR)
+        )
 
     def file(self, location: str | Path) -> io.FileIO:
         """A file for reading; unbuffered, so that no more bytes are read than needed."""
         return io.FileIO(self.open(location), "rb")
 
     def read(self, location: str | Path, *, most: int, cut: bool = False) -> bytes:
-        """All bytes of a file; one of more than `most` is refused, or with `cut` its first bytes are read."""
+        """All bytes of a file; one of more than `most` is refused, or with `cut` its first bytes
+        are read.
+        """
         with self.file(location) as file:
             size = os.fstat(file.fileno()).st_size
             parts, left = [], most + 1 if size <= most or cut else 0
@@ -76,20 +90,37 @@ class Opener:
 
     def create(self, location: str | Path, data: bytes, *, mode: int = 0o666) -> None:
         """Makes a file; FileExistsError where there is one."""
-        with os.fdopen(self.open(location, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode), "wb") as file:
+        with os.fdopen(
+            self.open(location, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode), "wb"
+        ) as file:
             file.write(data)
 
-    def replace(self, location: str | Path, data: bytes, *, mode: int, writer: str = "", settled: bool = True) -> None:
-        """Creates or replaces a file, completely or not at all, and if it is to be `settled` waits for the disk.
+    def replace(
+        self,
+        location: str | Path,
+        data: bytes,
+        *,
+        mode: int,
+        writer: str = "",
+        settled: bool = True,
+    ) -> None:
+        """Creates or replaces a file, completely or not at all, and if it is to be `settled` waits
+        for the disk.
 
         Under the caller's lock, or with a separate draft for each `writer`.
         """
         with self._place(location) as (folder, name):
-            fresh = os.path.join(os.path.dirname(name), f".{os.path.basename(name)}{writer}{_FRESH}")
+            fresh = os.path.join(
+                os.path.dirname(name), f".{os.path.basename(name)}{writer}{_FRESH}"
+            )
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(fresh, dir_fd=folder)  # left by a process that was killed, or put there as a link
+                os.unlink(
+                    fresh, dir_fd=folder
+                )  # left by a process that was killed, or put there as a link
             try:
-                handle = os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _PLAIN, mode, dir_fd=folder)
+                handle = os.open(
+                    fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _PLAIN, mode, dir_fd=folder
+                )
                 fill(handle, data, mode=mode, settled=settled)
                 os.replace(fresh, name, src_dir_fd=folder, dst_dir_fd=folder)
             except OSError:
@@ -101,7 +132,9 @@ class Opener:
 
     @contextlib.contextmanager
     def _place(self, location: str | Path) -> Iterator[_Place]:
-        """The folder of a location, opened without following a link, and a name in it that is not a link either."""
+        """The folder of a location, opened without following a link, and a name in it that is not a
+        link either.
+        """
         asked = os.path.abspath(location)
         if not self.homes or not _STEPWISE:
             yield None, self._inside(asked) if self.homes else asked
@@ -153,7 +186,9 @@ def _refused(code: int, reason: str) -> OSError:
 
 
 def _below(home: str, location: str) -> tuple[int, str] | None:
-    """Opens the folder of a location from its home downwards; None if a link is on the way or at its end."""
+    """Opens the folder of a location from its home downwards; None if a link is on the way or at
+    its end.
+    """
     *folders, name = location[len(home.rstrip(os.sep)) + 1 :].split(os.sep)
     here = os.open(home, _FOLDER)
     try:

@@ -1,4 +1,6 @@
-"""Writing one setting into a settings file: the rest of the file stays as it is, comments and all."""
+"""Writing one setting into a settings file: the rest of the file stays as it is, comments and
+all.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from notewell.settings import FIELDS, WORKSPACE_FILE, user_file
 
 
 def file_for(key: str, root: Path, env: Mapping[str, str]) -> Path:
-    """Where a setting belongs: what a workspace may not decide is in the user's own file, all else beside the notes."""
+    """Where a setting belongs: what a workspace may not decide is in the user's own file, all else
+    beside the notes.
+    """
     return user_file(env) if FIELDS[key].metadata["private"] else root / WORKSPACE_FILE
 
 
@@ -28,7 +32,9 @@ def write_setting(
 
     file = file_for(key, root, env)
     own = file.parent == root
-    file = file if own else Path(os.path.realpath(file))  # the user's own may be a link to where they keep all of them
+    file = (
+        file if own else Path(os.path.realpath(file))
+    )  # the user's own may be a link to where they keep all of them
     opener = inside(root) if own else ANYWHERE
     try:
         try:
@@ -48,5 +54,7 @@ def write_setting(
     except OSError as error:
         raise SettingsError(f"{file} cannot be written: {error.strerror}", hint=HINT) from error
     except (TOMLKitError, ValueError) as error:
-        raise SettingsError(f"{file} is not valid TOML: {error}", hint="fix it, or move it away") from error
+        raise SettingsError(
+            f"{file} is not valid TOML: {error}", hint="fix it, or move it away"
+        ) from error
     return file

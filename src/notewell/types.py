@@ -46,18 +46,24 @@ class Document:
     size: int
     mtime_ns: int
     location: str
-    day: dt.date | None = None  # the one that the source knows; else its path and its front matter may name one
+    day: dt.date | None = (
+        None  # the one that the source knows; else its path and its front matter may name one
+    )
     strange: bool = False  # the file belongs to another user
 
     def __post_init__(self) -> None:
-        """A broken clock can date a file beyond what a store holds: such a time becomes the nearest that it does."""
+        """A broken clock can date a file beyond what a store holds: such a time becomes the nearest
+        that it does.
+        """
         if not _FIRST_NS <= self.mtime_ns <= _LAST_NS:
             object.__setattr__(self, "mtime_ns", max(_FIRST_NS, min(self.mtime_ns, _LAST_NS)))
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that was not indexed, or only `partly`, and why; `source` is the kind of notes that it belongs to."""
+    """A file that was not indexed, or only `partly`, and why; `source` is the kind of notes that it
+    belongs to.
+    """
 
     path: str
     reason: str
@@ -87,7 +93,9 @@ class BlockKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A parsed piece of a document with its lines (1-based, inclusive) and the headings above it."""
+    """A parsed piece of a document with its lines (1-based, inclusive) and the headings above
+    it.
+    """
 
     kind: BlockKind
     start_line: int
@@ -126,7 +134,9 @@ class Chunk:
 
     @property
     def day(self) -> dt.date | None:
-        """The day of its time, as turns of a conversation have one; else the day of its document."""
+        """The day of its time, as turns of a conversation have one; else the day of its
+        document.
+        """
         return self.time.date() if self.time else self.facts.date
 
     @property
@@ -148,7 +158,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One end of a link: a path, a note's name or an id as it was written, and a heading or `L3-L9` inside it.
+    """One end of a link: a path, a note's name or an id as it was written, and a heading or `L3-L9`
+    inside it.
 
     `content` is a hash of the text there, for links that should survive a rename.
     """
@@ -179,11 +190,15 @@ class Filters:
     as_of: dt.date | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.since or self.until or self.path or self.source or self.origin or self.as_of)
+        return bool(
+            self.since or self.until or self.path or self.source or self.origin or self.as_of
+        )
 
 
 class Tense(StrEnum):
-    """The time that a question is about: how things are, how they were once, or how they came about."""
+    """The time that a question is about: how things are, how they were once, or how they came
+    about.
+    """
 
     NOW = "now"
     PAST = "past"
@@ -194,8 +209,9 @@ class Tense(StrEnum):
 class Query:
     """A question with everything the pipeline may look at, including the clock.
 
-    If it names a period, `until` is the last day of that; if it says `before the move`, `before` has the terms of that.
-    `subject` are its terms without those for the time, and `weights` say how rare those of its terms are that occur.
+    If it names a period, `until` is the last day of that; if it says `before the move`, `before`
+    has the terms of that. `subject` are its terms without those for the time, and `weights` say how
+    rare those of its terms are that occur.
     """
 
     text: str
@@ -223,7 +239,9 @@ class LegRank:
 
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """How other passages relate to one: the one that replaces it (id and citation), and those that contradict it."""
+    """How other passages relate to one: the one that replaces it (id and citation), and those that
+    contradict it.
+    """
 
     superseded_by: str = ""
     successor: str = ""
@@ -231,14 +249,16 @@ class Relations:
     conflicts_with: tuple[str, ...] = ()
 
 
-_EMPTY = 2 / 3  # a turn is empty if this much of what it says of the subject is asked or was not found
+_EMPTY = (
+    2 / 3
+)  # a turn is empty if this much of what it says of the subject is asked or was not found
 
 
 class Signals(NamedTuple):
     """What is known about a candidate; None where it is unknown, or not known yet.
 
-    The first three belong to the question and are the same for all its candidates. The fusion `Combine` adds
-    `keywords` to `confidence`, the stages the rest.
+    The first three belong to the question and are the same for all its candidates. The fusion
+    `Combine` adds `keywords` to `confidence`, the stages the rest.
     """
 
     rare: float = 0.0  # how rare the question's words are, 0 to 1
@@ -246,31 +266,55 @@ class Signals(NamedTuple):
     foreign: float = 0.0  # the share of the question in scripts that the model cannot read
     text: float = 0.0  # `bm25` over the most that the question could reach
     bm25: float = 0.0  # the BM25 score of the passage
-    cover: float = 0.0  # the share of the question that the passage has, each word weighted by how rare it is
-    near: float = 0.0  # how close together neighbouring words of the question are, 1 for side by side
+    cover: float = (
+        0.0  # the share of the question that the passage has, each word weighted by how rare it is
+    )
+    near: float = (
+        0.0  # how close together neighbouring words of the question are, 1 for side by side
+    )
     window: float = 0.0  # the largest share of the question within twelve words
-    head: float = 0.0  # the share of the question in the headings, the file name, the aliases and the tags
+    head: float = (
+        0.0  # the share of the question in the headings, the file name, the aliases and the tags
+    )
     exact: float = 0.0  # the share of the question's words that the passage has in the same form
-    focus: float = 0.0  # the share of the question's words that it has, each the heavier the earlier it is named
+    # the share of the question's words that it has, each the heavier the earlier it is named
+    focus: float = 0.0
     matched: float = 0.0  # how many words of the rarest kind those that the passage has would make
     lost: float = 0.0  # how rare the rarest word is that it lacks, 1 for the rarest kind
     names: float = 0.0  # the share of the question's names that it has; 1 where there are none
-    cosine: float | None = None  # the meaning: the mean of `whole` and `part`, or `whole`; None without a vector
-    z: float | None = None  # the meaning in deviations above the mean; less for a script that the model can't read
-    date: float | None = None  # 1 if it is of a day that the question names, else 0; None where either has no day
+    cosine: float | None = (
+        None  # the meaning: the mean of `whole` and `part`, or `whole`; None without a vector
+    )
+    z: float | None = (
+        # the meaning in deviations above the mean; less for a script that the model can't read
+        None
+    )
+    date: float | None = (
+        None  # 1 if it is of a day that the question names, else 0; None where either has no day
+    )
     whole: float | None = None  # the cosine of the whole passage and the question
-    part: float | None = None  # the cosine of its nearest window and the question; None without windows
-    lift: float | None = None  # the meaning, as a share of the way from the mean of the other passages to 1
+    part: float | None = (
+        None  # the cosine of its nearest window and the question; None without windows
+    )
+    lift: float | None = (
+        None  # the meaning, as a share of the way from the mean of the other passages to 1
+    )
     keywords: float | None = None  # what keywords add to `total`
     meaning: float | None = None  # what the meaning adds to `total`
     total: float | None = None  # the sum that the score is made of
-    trust: float | None = None  # how much the words of this question count, by how much of it the best passage covers
+    trust: float | None = (
+        None  # how much the words of this question count, by how much of it the best passage covers
+    )
     confidence: float | None = None  # how likely the passage is relevant at all
     rerank: float | None = None  # the reranker's score
     rerank_failed: float | None = None  # 1 where the reranker failed or was late
-    links: float | None = None  # the share of its lines that are links, where it went behind a note that it links to
+    links: float | None = (
+        None  # the share of its lines that are links, where it went behind a note that it links to
+    )
     reply: float | None = None  # 1 if it is the reply to a turn that asks the same
-    unanswered: float | None = None  # how much of what a turn says of the subject is a question, or was not found
+    unanswered: float | None = (
+        None  # how much of what a turn says of the subject is a question, or was not found
+    )
 
     @property
     def is_empty(self) -> bool:
@@ -283,14 +327,19 @@ class Signals(NamedTuple):
 
 
 _NOTHING_KNOWN, _UNRELATED = Signals(), Relations()
-_CERTAINTIES = (("likely", 0.5), ("perhaps", 0.22))  # from these confidences on; what is below is weak
+_CERTAINTIES = (
+    ("likely", 0.5),
+    ("perhaps", 0.22),
+)  # from these confidences on; what is below is weak
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Candidate:
-    """A chunk on its way through the pipeline: its current score, its ranks in the legs and its signals.
+    """A chunk on its way through the pipeline: its current score, its ranks in the legs and its
+    signals.
 
-    `near` are the characters of its nearest window, in what the model was given of it: headings, then text.
+    `near` are the characters of its nearest window, in what the model was given of it: headings,
+    then text.
     """
 
     chunk: Chunk
@@ -301,9 +350,14 @@ class Candidate:
     near: tuple[int, int] | None
 
     def __init__(  # noqa: PLR0917 - the order of the fields
-        self, chunk: Chunk, score: float = 0.0, ranks: Mapping[str, LegRank] | None = None,
-        signals: Signals = _NOTHING_KNOWN, relations: Relations = _UNRELATED, near: tuple[int, int] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        chunk: Chunk,
+        score: float = 0.0,
+        ranks: Mapping[str, LegRank] | None = None,
+        signals: Signals = _NOTHING_KNOWN,
+        relations: Relations = _UNRELATED,
+        near: tuple[int, int] | None = None,
+    ) -> None:
         """Takes half the time of the one that a dataclass makes, and a search makes two hundred."""
         _CHUNK(self, chunk)
         _SCORE(self, score)
@@ -323,7 +377,9 @@ class Candidate:
         return self.score if self.signals.confidence is None else self.signals.confidence
 
 
-_CHUNK, _SCORE, _RANKS, _SIGNALS, _RELATIONS, _NEAR = (vars(Candidate)[f.name].__set__ for f in fields(Candidate))
+_CHUNK, _SCORE, _RANKS, _SIGNALS, _RELATIONS, _NEAR = (
+    vars(Candidate)[f.name].__set__ for f in fields(Candidate)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,7 +426,9 @@ class Hit:
     signals: Signals = _NOTHING_KNOWN
     superseded_by: str = ""
     conflicts_with: tuple[str, ...] = ()
-    near_lines: tuple[int, int] | None = None  # the lines that are nearest in meaning, if the model tells
+    near_lines: tuple[int, int] | None = (
+        None  # the lines that are nearest in meaning, if the model tells
+    )
     kept: bool = False  # of a conversation that its program has deleted
 
     @property
@@ -380,7 +438,9 @@ class Hit:
 
     @property
     def certainty(self) -> str:
-        """The confidence in a word; none where the fusion does not estimate it, so that it is only the score."""
+        """The confidence in a word; none where the fusion does not estimate it, so that it is only
+        the score.
+        """
         if self.signals.confidence is None:
             return ""
         return next((word for word, least in _CERTAINTIES if self.confidence >= least), "weak")
@@ -402,7 +462,9 @@ class Found:
 
     @property
     def tail(self) -> bool:
-        """Whether there are fewer hits than were asked for because the rest is almost surely wrong."""
+        """Whether there are fewer hits than were asked for because the rest is almost surely
+        wrong.
+        """
         query = self.query
         whole = query.min_score >= 0 or query.budget_tokens or len(self.hits) >= query.limit
         return not whole and any(step.dropped for step in self.trace.steps[-1:])
@@ -410,7 +472,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The cost of embedding the rest: `seconds` once a batch was timed, `usd` if the model has a price."""
+    """The cost of embedding the rest: `seconds` once a batch was timed, `usd` if the model has a
+    price.
+    """
 
     model: str
     passages: int
@@ -444,7 +508,9 @@ class SyncReport:
 
 
 class Media(str):
-    """A label that carries its file: a model that can reads the file too, all others read the label."""
+    """A label that carries its file: a model that can reads the file too, all others read the
+    label.
+    """
 
     location: str
     mime: str

@@ -35,7 +35,13 @@ def test_a_change_is_told_in_many_ways(sentence: str) -> None:
 
 @pytest.mark.parametrize(
     "sentence",
-    ["", "Deploys go out on Thursdays.", "Die Probe ist dienstags.", "Le pain arrive à 6 h.", "端口是 8080。"],
+    [
+        "",
+        "Deploys go out on Thursdays.",
+        "Die Probe ist dienstags.",
+        "Le pain arrive à 6 h.",
+        "端口是 8080。",
+    ],
 )
 def test_a_state_is_no_change(sentence: str) -> None:
     assert not tells_change(sentence)

@@ -27,7 +27,9 @@ def alike(a: str, b: str, *, cosine: float | None = None) -> Verdict:
 def test_the_order_of_two_texts_makes_no_difference(a: str, b: str, cosine: float | None) -> None:
     first = alike(a, b, cosine=cosine)
     assert first == alike(b, a, cosine=cosine)
-    assert first == judge(read.__wrapped__(a), read.__wrapped__(b), cosine=cosine), "nothing but the text counts"
+    assert first == judge(read.__wrapped__(a), read.__wrapped__(b), cosine=cosine), (
+        "nothing but the text counts"
+    )
 
 
 @given(TEXTS)
@@ -51,18 +53,28 @@ FRAMES = st.sampled_from(
 
 
 @given(FRAMES, st.integers(0, 10**30), st.integers(0, 10**30), st.none() | st.floats(0, 1))
-def test_texts_whose_numbers_differ_are_never_copies(frame: str, one: int, two: int, cosine: float | None) -> None:
+def test_texts_whose_numbers_differ_are_never_copies(
+    frame: str, one: int, two: int, cosine: float | None
+) -> None:
     assume(one != two)
     assert alike(frame.format(one), frame.format(two), cosine=cosine) != Verdict.DUPLICATE
 
 
 @given(
     st.sampled_from(
-        [("is", "is not"), ("can", "cannot"), ("runs", "no longer runs"), ("ist", "ist nicht"), ("支持", "不支持")]
+        [
+            ("is", "is not"),
+            ("can", "cannot"),
+            ("runs", "no longer runs"),
+            ("ist", "ist nicht"),
+            ("支持", "不支持"),
+        ]
     ),
-    st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "omega"]), min_size=1, max_size=12),
+    st.lists(
+        st.sampled_from(["alpha", "beta", "gamma", "delta", "omega"]), min_size=1, max_size=12
+    ),
     st.none() | st.floats(0, 1),
-)  # fmt: skip
+)
 def test_texts_of_which_one_denies_are_never_copies(
     verbs: tuple[str, str], words: list[str], cosine: float | None
 ) -> None:
@@ -82,7 +94,9 @@ def test_copies_share_a_trait_or_a_form(a: str, b: str) -> None:
     one, two = read(a), read(b)
     if judge(one, two) == Verdict.DUPLICATE:
         assert one.form == two.form or set(one.traits) & set(two.traits)
-        assert one.form == two.form or (set(one.sought) & set(two.traits) and set(two.sought) & set(one.traits))
+        assert one.form == two.form or (
+            set(one.sought) & set(two.traits) and set(two.sought) & set(one.traits)
+        )
 
 
 def test_a_model_that_is_sure_makes_a_small_addition_a_copy() -> None:
@@ -92,7 +106,9 @@ def test_a_model_that_is_sure_makes_a_small_addition_a_copy() -> None:
     assert alike(LONGER, more, cosine=0.90) == Verdict.DIFFERENT
 
 
-@pytest.mark.parametrize("extra", ["not", "three", "Marta", "2026-03-05", "failed failed failed failed failed"])
+@pytest.mark.parametrize(
+    "extra", ["not", "three", "Marta", "2026-03-05", "failed failed failed failed failed"]
+)
 def test_no_model_is_sure_enough_to_hide_what_matters(extra: str) -> None:
     assert alike(LONGER, f"{LONGER} {extra}", cosine=1.0) != Verdict.DUPLICATE
 
@@ -129,7 +145,10 @@ def test_a_long_passage_that_shares_little_is_no_conflict() -> None:
 
 
 def test_a_comment_for_machines_says_nothing() -> None:
-    assert alike("The port is 8080.\n<!-- supersedes: abcdefghijkl -->", "The port is 8080.") == Verdict.DUPLICATE
+    assert (
+        alike("The port is 8080.\n<!-- supersedes: abcdefghijkl -->", "The port is 8080.")
+        == Verdict.DUPLICATE
+    )
 
 
 def finds(a: str, b: str) -> tuple[bool, bool]:

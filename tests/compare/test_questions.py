@@ -107,7 +107,10 @@ def test_who_looked_tells_of_that_alone() -> None:
 
 
 def test_a_sentence_is_cut_where_it_turns_and_at_its_commas() -> None:
-    assert clauses("I looked everywhere but found nothing") == ["I looked everywhere", " found nothing"]
+    assert clauses("I looked everywhere but found nothing") == [
+        "I looked everywhere",
+        " found nothing",
+    ]
     assert phrases("It runs on 80, can you check?") == ["It runs on 80", "can you check?"]
     assert phrases("端口是 80，对吗？") == ["端口是 80", "对吗？"]
 

@@ -51,21 +51,40 @@ def test_one_meaning_has_one_key_however_it_is_written(spellings: tuple[str, ...
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("3.1", "3.10"), ("-5", "5"), ("007", "7"), ("30 s", "30 ms"), ("5 €", "5 $"), ("hunter2", "Hunter2"),
-        ("lives", "lived"), ("from Ann", "to Ann"), ("1234567890123", "1234567890124"), ("a < b", "a > b"),
-        ("[ ] pay", "[x] pay"), ("✅ tests", "❌ tests"), ("is it?", "is it"), ("ready", "!ready"),
+        ("3.1", "3.10"),
+        ("-5", "5"),
+        ("007", "7"),
+        ("30 s", "30 ms"),
+        ("5 €", "5 $"),
+        ("hunter2", "Hunter2"),
+        ("lives", "lived"),
+        ("from Ann", "to Ann"),
+        ("1234567890123", "1234567890124"),
+        ("a < b", "a > b"),
+        ("[ ] pay", "[x] pay"),
+        ("✅ tests", "❌ tests"),
+        ("is it?", "is it"),
+        ("ready", "!ready"),
         ("my port", "your port"),
-        ("2026-03-05", "2026-03-06"), ("9:30", "19:30"), ("May 5", "March 5"), ("/etc/a", "/opt/a"),
+        ("2026-03-05", "2026-03-06"),
+        ("9:30", "19:30"),
+        ("May 5", "March 5"),
+        ("/etc/a", "/opt/a"),
         ("v1.2.3", "v1.2.4"),
-        ("支持", "不支持"), ("使えます", "使えません"), ("1" * 50, "1" * 49 + "2"), ("a && b", "a || b"),
+        ("支持", "不支持"),
+        ("使えます", "使えません"),
+        ("1" * 50, "1" * 49 + "2"),
+        ("a && b", "a || b"),
     ],
-)  # fmt: skip
+)
 def test_what_can_change_a_meaning_is_kept(one: str, other: str) -> None:
     assert keys(one) != keys(other)
 
 
 def test_kinds_say_what_a_difference_is_about() -> None:
-    found = {t.key: t.kind for t in tokens("- [x] Port 8080 is not open on 2026-03-05 ✅ in src/app.py")}
+    found = {
+        t.key: t.kind for t in tokens("- [x] Port 8080 is not open on 2026-03-05 ✅ in src/app.py")
+    }
     assert found["8080"] == FIGURE
     assert found["not"] == NOT
     assert found["2026-03-05"] == DATE
@@ -93,16 +112,61 @@ def test_any_row_of_figures_is_read_the_same_twice(text: str) -> None:
 
 
 _PIECES = st.sampled_from(
-    ["A", "a", "may", "May", "March", "two", "seconds", "30", "5 pm", "not", "any", "more", "longer", "café", "(the",
-     'port"', "e-mail", "Ann's", "one-time", "jan-ann", "stops.", "why?", "deploy:", "x_y", "3.10", "без",
-     "不同", "没有", "星期三", "日曜日", "未来", "[x]", "->", "!", "!=", "İs", "  ", "\n", "can't", "12k", "٣", "๓ก",
-     "and,", "so;", "done)."]
-)  # fmt: skip
+    [
+        "A",
+        "a",
+        "may",
+        "May",
+        "March",
+        "two",
+        "seconds",
+        "30",
+        "5 pm",
+        "not",
+        "any",
+        "more",
+        "longer",
+        "café",
+        "(the",
+        'port"',
+        "e-mail",
+        "Ann's",
+        "one-time",
+        "jan-ann",
+        "stops.",
+        "why?",
+        "deploy:",
+        "x_y",
+        "3.10",
+        "без",
+        "不同",
+        "没有",
+        "星期三",
+        "日曜日",
+        "未来",
+        "[x]",
+        "->",
+        "!",
+        "!=",
+        "İs",
+        "  ",
+        "\n",
+        "can't",
+        "12k",
+        "٣",
+        "๓ก",
+        "and,",
+        "so;",
+        "done).",
+    ]
+)
 
 
 @settings(max_examples=500)
 @given(st.lists(st.one_of(_PIECES, st.text(max_size=5)), max_size=10), st.booleans())
-def test_words_read_by_the_sentence_are_those_read_one_by_one(parts: list[str], spaced: bool) -> None:
+def test_words_read_by_the_sentence_are_those_read_one_by_one(
+    parts: list[str], spaced: bool
+) -> None:
     text = token_module._plain((" " if spaced else "").join(parts))
     slow: list[token_module.Token] = []
     at = 0

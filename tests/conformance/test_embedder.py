@@ -35,7 +35,9 @@ def kept(name: str) -> Embedder:
     if name in PACKAGED:
         return LocalEmbedder(PACKAGED[name], threads=2)
     if name == "gguf":
-        pytest.importorskip("llama_cpp", reason="it has to be compiled, so it is no part of the development tools")
+        pytest.importorskip(
+            "llama_cpp", reason="it has to be compiled, so it is no part of the development tools"
+        )
     # Not `tmp_path`: the models outlive the test that asks first.
     folder = Path(tempfile.mkdtemp(prefix="notewell-models-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -47,9 +49,14 @@ def kept(name: str) -> Embedder:
             found.embed(["loads it"], "document")
             return found
     make: dict[str, Callable[[Path], Path]] = {
-        "bge": made.bge_folder, "tiny": made.tiny_folder, "static": made.static_folder, "gguf": made.tiny_gguf,
-    }  # fmt: skip
-    return at_path(str(make[name](folder / (f"{name}.gguf" if name == "gguf" else name))), threads=2)
+        "bge": made.bge_folder,
+        "tiny": made.tiny_folder,
+        "static": made.static_folder,
+        "gguf": made.tiny_gguf,
+    }
+    return at_path(
+        str(make[name](folder / (f"{name}.gguf" if name == "gguf" else name))), threads=2
+    )
 
 
 EMBEDDERS: dict[str, Callable[[Path], Embedder]] = {

@@ -1,4 +1,6 @@
-"""Every remote provider keeps the promises of an embedder, against a server that checks its wire shape."""
+"""Every remote provider keeps the promises of an embedder, against a server that checks its wire
+shape.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ MODELS = [
 def embedder(request: pytest.FixtureRequest) -> Iterator[RemoteEmbedder]:
     provider, _, model = request.param.partition("/")
     preset = PRESETS[provider]
-    with serving(ProviderServer(provider, dim=preset.known(model or preset.model).dim or 96)) as server:
+    with serving(
+        ProviderServer(provider, dim=preset.known(model or preset.model).dim or 96)
+    ) as server:
         settings = EmbedSettings(model=request.param, url=server.url, key=KEY, timeout_s=10)
         made = remote_embedder(provider, model, settings, {})
         yield made

@@ -43,18 +43,31 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     made.close()
 
 
-def chunk(path: str, text: str, *, line: int = 1, heading: tuple[str, ...] = (), source: str = "memory") -> Chunk:
+def chunk(
+    path: str, text: str, *, line: int = 1, heading: tuple[str, ...] = (), source: str = "memory"
+) -> Chunk:
     content = Passage(line, line, heading, text).content_hash
     return Chunk(f"{path}/{content}", path, source, line, line, heading, text, content)
 
 
 def put(
-    store: Store, path: str, *texts: str, facts: Facts = PLAIN, source: str = "memory", mtime_ns: int = 0
+    store: Store,
+    path: str,
+    *texts: str,
+    facts: Facts = PLAIN,
+    source: str = "memory",
+    mtime_ns: int = 0,
 ) -> list[Chunk]:
-    """Puts a document whose chunks are the texts, a line each, and returns what the store made of them."""
+    """Puts a document whose chunks are the texts, a line each, and returns what the store made of
+    them.
+    """
     document = Document(path, source, 10, mtime_ns, f"/somewhere/{path}")
     put_document(
-        store, document, f"digest of {texts}", facts, [chunk(path, t, line=n) for n, t in enumerate(texts, start=1)]
+        store,
+        document,
+        f"digest of {texts}",
+        facts,
+        [chunk(path, t, line=n) for n, t in enumerate(texts, start=1)],
     )
     return store.documents.chunks_of(path)
 
@@ -73,7 +86,9 @@ def unit(*values: float) -> Vectors:
 
 
 def test_a_document_is_remembered_with_its_stat_and_digest(store: Store) -> None:
-    put_document(store, Document("memory/a.md", "memory", 7, 99, "/w/memory/a.md"), "abc", Facts(), [])
+    put_document(
+        store, Document("memory/a.md", "memory", 7, 99, "/w/memory/a.md"), "abc", Facts(), []
+    )
     known = store.documents.stored()["memory/a.md"]
     assert (known.path, known.source, known.size, known.mtime_ns, known.digest) == (
         "memory/a.md",
@@ -86,8 +101,17 @@ def test_a_document_is_remembered_with_its_stat_and_digest(store: Store) -> None
 
 
 def test_a_chunk_comes_back_as_it_was_put(store: Store) -> None:
-    facts = Facts("Title", dt.date(2026, 2, 10), evergreen=True, importance=0.5, pinned=True, supersedes=("old.md",))
-    one = Chunk("id1", "memory/ü.md", "memory", 3, 9, ("Über", "> b"), "text\n日本語", "hash", facts)
+    facts = Facts(
+        "Title",
+        dt.date(2026, 2, 10),
+        evergreen=True,
+        importance=0.5,
+        pinned=True,
+        supersedes=("old.md",),
+    )
+    one = Chunk(
+        "id1", "memory/ü.md", "memory", 3, 9, ("Über", "> b"), "text\n日本語", "hash", facts
+    )
     put_document(store, Document(one.path, "memory", 1, 1, ""), "d", facts, [one])
     (back,) = store.documents.chunks_of(one.path)
     assert back == replace(one, row=back.row)
@@ -132,13 +156,21 @@ def test_extend_adds_and_drops_and_leaves_the_others_alone(store: Store) -> None
     document = Document("s.jsonl", "sessions", 20, 5, "/somewhere/s.jsonl")
     longer = chunk("s.jsonl", "two and three", line=2, source="sessions")
     extend_document(
-        store, document, "more", Facts(title="Named"), [longer], drop=[before["two"].id, "unknown"], tail="here"
+        store,
+        document,
+        "more",
+        Facts(title="Named"),
+        [longer],
+        drop=[before["two"].id, "unknown"],
+        tail="here",
     )
     after = {c.text: c for c in store.documents.chunks_of("s.jsonl")}
     assert set(after) == {"one", "two and three"}
     assert after["one"].row == before["one"].row
     assert after["one"].facts.title == "Named"
-    assert [s.row for s in store.keywords.lexical(words("two"), 9, NO_FILTERS)] == [after["two and three"].row]
+    assert [s.row for s in store.keywords.lexical(words("two"), 9, NO_FILTERS)] == [
+        after["two and three"].row
+    ]
     known = store.documents.stored()["s.jsonl"]
     assert (known.size, known.mtime_ns, known.digest, known.tail) == (20, 5, "more", "here")
     generation = store.generation
@@ -148,7 +180,9 @@ def test_extend_adds_and_drops_and_leaves_the_others_alone(store: Store) -> None
 
 def test_a_chunk_of_another_document_is_not_dropped(store: Store) -> None:
     other = put(store, "a.jsonl", "one")[0]
-    extend_document(store, Document("b.jsonl", "sessions", 1, 1, "/b"), "x", PLAIN, [], drop=[other.id])
+    extend_document(
+        store, Document("b.jsonl", "sessions", 1, 1, "/b"), "x", PLAIN, [], drop=[other.id]
+    )
     assert [c.id for c in store.documents.chunks_of("a.jsonl")] == [other.id]
 
 
@@ -189,7 +223,10 @@ def test_drop_takes_chunks_and_terms_along_and_minds_no_unknown_path(store: Stor
     store.documents.drop(["a.md", "never there.md"])
     assert list(store.documents.stored()) == ["b.md"]
     assert [
-        c.path for c in store.documents.chunks(rows(store.keywords.lexical(words("appl"), 10, NO_FILTERS))).values()
+        c.path
+        for c in store.documents.chunks(
+            rows(store.keywords.lexical(words("appl"), 10, NO_FILTERS))
+        ).values()
     ] == ["b.md"]
     assert store.keywords.term_counts(["appl"]).chunks == 1
 
@@ -255,7 +292,9 @@ def test_lexical_order_is_best_first_and_equal_scores_by_row(store: Store) -> No
     found = store.keywords.lexical(words("appl"), 10, NO_FILTERS)
     assert rows(found) == [much.row, *sorted(equal)]
     assert [s.score for s in found] == sorted((s.score for s in found), reverse=True)
-    assert store.keywords.lexical(words("appl"), 3, NO_FILTERS) == found[:3], "the limit cuts, it does not choose"
+    assert store.keywords.lexical(words("appl"), 3, NO_FILTERS) == found[:3], (
+        "the limit cuts, it does not choose"
+    )
 
 
 def test_no_match_string_and_no_match_find_nothing(store: Store) -> None:
@@ -306,7 +345,12 @@ def test_filters_hold_for_every_leg(store: Store, filters: Filters, expected: se
 def test_filters_choose_before_the_limit_cuts(store: Store) -> None:
     for n in range(20):
         put(store, f"memory/a{n:02}/standup.md", "apple apple apple", facts=Facts(date=MARCH))
-    put(store, "memory/wanted/standup.md", "apple once among many other words", facts=Facts(date=MARCH))
+    put(
+        store,
+        "memory/wanted/standup.md",
+        "apple once among many other words",
+        facts=Facts(date=MARCH),
+    )
     only = Filters(path="memory/wanted")
     assert len(store.keywords.lexical(words("appl"), 5, only)) == 1
     assert len(store.documents.by_name_or_date(["standup"], [], 5, only)) == 1
@@ -318,20 +362,36 @@ def test_a_passage_with_a_time_and_origin_of_its_own_is_found_by_them(store: Sto
     said = dt.datetime.fromisoformat("2026-04-02T23:59:30")
     turns = [
         replace(chunk("talk.jsonl", "apple asked", line=1), time=said),
-        replace(chunk("talk.jsonl", "apple answered", line=2), time=said + dt.timedelta(days=1), origin="agent"),
+        replace(
+            chunk("talk.jsonl", "apple answered", line=2),
+            time=said + dt.timedelta(days=1),
+            origin="agent",
+        ),
         chunk("talk.jsonl", "apple without a time", line=3),
     ]
-    put_document(store, Document("talk.jsonl", "sessions", 1, 0, "/talk.jsonl"), "d", Facts(date=MARCH), turns)
+    put_document(
+        store,
+        Document("talk.jsonl", "sessions", 1, 0, "/talk.jsonl"),
+        "d",
+        Facts(date=MARCH),
+        turns,
+    )
     asked, answered, undated = store.documents.chunks_of("talk.jsonl")
     assert (asked.time, asked.origin, asked.day) == (said, "owner", dt.date(2026, 4, 2))
     assert (answered.origin, undated.time, undated.day) == ("agent", None, MARCH)
     second = Filters(since=dt.date(2026, 4, 3), until=dt.date(2026, 4, 3))
     assert rows(store.keywords.lexical(words("appl"), 9, second)) == [answered.row]
     assert rows(store.keywords.lexical(words("appl"), 9, Filters(origin="agent"))) == [answered.row]
-    assert rows(store.documents.by_name_or_date([], [("2026-04-02", "2026-04-02")], 9, NO_FILTERS)) == [asked.row]
-    assert rows(store.documents.by_name_or_date([], [("2026-03-01", "2026-03-01")], 9, NO_FILTERS)) == [undated.row]
+    assert rows(
+        store.documents.by_name_or_date([], [("2026-04-02", "2026-04-02")], 9, NO_FILTERS)
+    ) == [asked.row]
+    assert rows(
+        store.documents.by_name_or_date([], [("2026-03-01", "2026-03-01")], 9, NO_FILTERS)
+    ) == [undated.row]
     moved = [replace(t, start_line=t.start_line + 1, time=None, origin="system") for t in turns]
-    put_document(store, Document("talk.jsonl", "sessions", 2, 0, "/talk.jsonl"), "e", Facts(), moved)
+    put_document(
+        store, Document("talk.jsonl", "sessions", 2, 0, "/talk.jsonl"), "e", Facts(), moved
+    )
     assert [(c.row, c.time, c.origin) for c in store.documents.chunks_of("talk.jsonl")] == [
         (row, None, "system") for row in (asked.row, answered.row, undated.row)
     ]
@@ -355,33 +415,45 @@ def random_units(count: int, seed: int, dim: int = 4) -> Vectors:
 def test_nearest_is_exact(store: Store) -> None:
     vectors = random_units(300, seed=1)
     chunks = put(store, "a.md", *(f"text {n}" for n in range(300)))
-    store.vectors.put_vectors(MODEL, {c.content_hash: v for c, v in zip(chunks, vectors, strict=True)})
+    store.vectors.put_vectors(
+        MODEL, {c.content_hash: v for c, v in zip(chunks, vectors, strict=True)}
+    )
     question = random_units(1, seed=2)[0]
     found = store.vectors.nearest(MODEL, question, 25, NO_FILTERS)
     oracle = vectors.astype(np.float64) @ question.astype(np.float64)
     best = np.argsort(-oracle, kind="stable")[:25]
     assert rows(found.rows) == [chunks[i].row for i in best]
     assert [s.score for s in found.rows] == pytest.approx(oracle[best].tolist(), abs=2e-6)
-    assert (found.count, found.mean, found.deviation) == pytest.approx((300, oracle.mean(), oracle.std()), abs=1e-5)
+    assert (found.count, found.mean, found.deviation) == pytest.approx(
+        (300, oracle.mean(), oracle.std()), abs=1e-5
+    )
 
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 50, 1000])
-def test_which_of_equal_cosines_get_in_is_decided_by_id_at_every_limit(store: Store, limit: int) -> None:
+def test_which_of_equal_cosines_get_in_is_decided_by_id_at_every_limit(
+    store: Store, limit: int
+) -> None:
     chunks = put(store, "a.md", *(f"text {n}" for n in range(60)))
-    store.vectors.put_vectors(MODEL, {c.content_hash: unit(1, 1, 1, n % 3) for n, c in enumerate(chunks)})
+    store.vectors.put_vectors(
+        MODEL, {c.content_hash: unit(1, 1, 1, n % 3) for n, c in enumerate(chunks)}
+    )
     expected = sorted(range(60), key=lambda n: (n % 3, chunks[n].id))[:limit]
     found = store.vectors.nearest(MODEL, unit(1, 1, 1, 0), limit, NO_FILTERS).rows
     assert set(rows(found)) == {chunks[n].row for n in expected}
     assert [s.score for s in found] == sorted((s.score for s in found), reverse=True)
 
 
-def test_which_of_equal_keyword_scores_get_in_does_not_depend_on_the_order_of_indexing(store: Store) -> None:
+def test_which_of_equal_keyword_scores_get_in_does_not_depend_on_the_order_of_indexing(
+    store: Store,
+) -> None:
     names = [f"{n:03}.md" for n in range(40)]
     kept = []
     for order in (names, names[::-1]):
         store.documents.drop(names)
         ids = {put(store, name, "the same words")[0].row: name for name in order}
-        kept.append({ids[row] for row in rows(store.keywords.lexical(words("word"), 10, NO_FILTERS))})
+        kept.append(
+            {ids[row] for row in rows(store.keywords.lexical(words("word"), 10, NO_FILTERS))}
+        )
     assert kept[0] == kept[1]
     assert len(kept[0]) == 10
 
@@ -392,7 +464,9 @@ def test_equal_vectors_have_equal_cosines_wherever_they_stand(store: Store) -> N
     store.vectors.put_vectors("model@384", {c.content_hash: vector for c in chunks})
     found = store.vectors.nearest("model@384", question, 61, NO_FILTERS).rows
     assert len({s.score for s in found}) == 1
-    assert set(store.vectors.cosines("model@384", question, rows(found)[40:43]).values()) == {found[0].score}
+    assert set(store.vectors.cosines("model@384", question, rows(found)[40:43]).values()) == {
+        found[0].score
+    }
 
 
 def test_nearest_without_a_vector_is_empty(store: Store) -> None:
@@ -413,7 +487,10 @@ def test_vectors_belong_to_content_and_model(store: Store) -> None:
     (one,) = put(store, "a.md", "same words")
     (two,) = put(store, "b.md", "same words")
     store.vectors.put_vectors(MODEL, {one.content_hash: unit(1, 0, 0, 0)})
-    assert rows(store.vectors.nearest(MODEL, unit(1, 0, 0, 0), 5, NO_FILTERS).rows) == [one.row, two.row]
+    assert rows(store.vectors.nearest(MODEL, unit(1, 0, 0, 0), 5, NO_FILTERS).rows) == [
+        one.row,
+        two.row,
+    ]
     assert store.vectors.nearest("another@4", unit(1, 0, 0, 0), 5, NO_FILTERS).rows == ()
     assert store.vectors.missing("another@4") == [two.row], "one row for a text that stands twice"
 
@@ -461,19 +538,27 @@ def test_term_counts_take_more_terms_than_a_statement_takes_values(store: Store)
 
 
 def test_chunk_terms_are_by_field(store: Store) -> None:
-    put_document(store, Document("memory/deploys.md", "memory", 1, 1, ""), "d", Facts(),
+    put_document(
+        store,
+        Document("memory/deploys.md", "memory", 1, 1, ""),
+        "d",
+        Facts(),
         [chunk("memory/deploys.md", "Running servers", heading=("Staging",))],
-    )  # fmt: skip
+    )
     (one,) = store.documents.chunks_of("memory/deploys.md")
     fields = store.keywords.chunk_terms([one.row])[one.row]
     assert (fields.head, fields.body, fields.exact) == (
-        ("stage", "deploy"), ("run", "server"), ("running", "servers"),
-    )  # fmt: skip
+        ("stage", "deploy"),
+        ("run", "server"),
+        ("running", "servers"),
+    )
 
 
 def test_term_places_are_columns_over_the_chunks_that_exist(store: Store) -> None:
     first, second = put(store, "memory/deploys.md", "server, running servers", "tea")
-    sought = Sought(("server", "deploy", "zeppelin"), prefixes=("te",), exact=("running", "servers", "ran"))
+    sought = Sought(
+        ("server", "deploy", "zeppelin"), prefixes=("te",), exact=("running", "servers", "ran")
+    )
     found = store.keywords.term_places([first.row, 999_999, second.row], sought)
     assert list(found.rows) == [first.row, second.row]
     assert found.lengths.tolist() == [3, 1]
@@ -487,10 +572,16 @@ def test_documents_are_found_by_name_and_by_day(store: Store) -> None:
     (named,) = put(store, "memory/Standup.md", "x")
     (dated,) = put(store, "memory/2026-03-01.md", "x", facts=Facts(date=MARCH))
     (later,) = put(store, "memory/2026-04-01.md", "x", facts=Facts(date=APRIL))
-    found = store.documents.by_name_or_date(["standup"], [("2026-03-01", "2026-03-04")], 10, NO_FILTERS)
+    found = store.documents.by_name_or_date(
+        ["standup"], [("2026-03-01", "2026-03-04")], 10, NO_FILTERS
+    )
     assert found == [Scored(named.row, 2.0), Scored(dated.row, 0.5)]
-    both = store.documents.by_name_or_date(["2026-03-01"], [("2026-03-01", "2026-04-30")], 10, NO_FILTERS)
-    assert rows(both) == [dated.row, later.row], "the file that is named stands above the days around it"
+    both = store.documents.by_name_or_date(
+        ["2026-03-01"], [("2026-03-01", "2026-04-30")], 10, NO_FILTERS
+    )
+    assert rows(both) == [dated.row, later.row], (
+        "the file that is named stands above the days around it"
+    )
     assert store.documents.by_name_or_date([], [], 10, NO_FILTERS) == []
 
 
@@ -517,7 +608,9 @@ def test_edges_are_kept_by_name_and_go_with_their_document(store: Store) -> None
     store.history.put_edges("memory/a.md", told[1:])
     assert store.history.edges_from(["a"]) == told[1:]
     store.history.put_edges("memory/gone.md", told)
-    assert store.history.edges_from(["gone"]) == [], "of a document that is not there nothing is kept"
+    assert store.history.edges_from(["gone"]) == [], (
+        "of a document that is not there nothing is kept"
+    )
     store.documents.drop(["memory/B.md"])
     assert store.history.edges_to(["b"]) == told[1:], "what a name leads to may come again"
     store.documents.drop(["memory/a.md"])
@@ -564,7 +657,9 @@ def test_as_of_a_day_nothing_dated_later_is_there_and_what_has_no_date_is(store:
     (undated,) = put(store, "plan.md", "word", mtime_ns=4_000_000_000_000_000_000)
     found = store.keywords.lexical(words("word"), 10, Filters(as_of=MARCH))
     assert set(rows(found)) == {march.row, undated.row}
-    assert rows(store.keywords.lexical(words("word"), 10, Filters(as_of=MARCH - dt.timedelta(days=1)))) == [undated.row]
+    assert rows(
+        store.keywords.lexical(words("word"), 10, Filters(as_of=MARCH - dt.timedelta(days=1)))
+    ) == [undated.row]
 
 
 def test_dims_name_every_model_that_has_a_vector(store: Store) -> None:
@@ -581,7 +676,9 @@ def test_what_a_model_refused_is_not_missing_until_it_is_forgiven(store: Store) 
     one, two = put(store, "a.md", "alpha", "beta")
     store.vectors.refuse(MODEL, {one.content_hash: "too odd"})
     assert store.vectors.missing(MODEL) == [two.row]
-    assert store.vectors.missing("another@4") == [two.row, one.row], "another model may think otherwise"
+    assert store.vectors.missing("another@4") == [two.row, one.row], (
+        "another model may think otherwise"
+    )
     assert store.vectors.refused(MODEL) == [("a.md", 1, "too odd")]
     assert store.vectors.coverage(MODEL) == (0, 2)
     store.documents.drop(["a.md"])
@@ -620,7 +717,9 @@ def test_trim_drops_the_oldest_vectors_of_text_that_is_gone_and_no_other(store: 
 def test_prune_keeps_the_named_models_and_only_text_that_is_there(store: Store) -> None:
     (one,) = put(store, "a.md", "alpha")
     for model in (MODEL, "old@4", "older@4"):
-        store.vectors.put_vectors(model, {one.content_hash: unit(1, 0, 0, 0), "gone": unit(1, 0, 0, 0)})
+        store.vectors.put_vectors(
+            model, {one.content_hash: unit(1, 0, 0, 0), "gone": unit(1, 0, 0, 0)}
+        )
     store.vectors.refuse("old@4", {"x": "no"})
     assert store.vectors.prune([MODEL, "never seen"]) == 5
     assert store.vectors.models() == [(MODEL, 4, 1)]
@@ -650,8 +749,18 @@ def test_a_sound_store_has_nothing_to_say_against_itself(store: Store) -> None:
     assert store.audit() == []
 
 
-def judged(store: Store, one: Chunk, form: str, group: str, standing: str = "1", *conflicts: str, **rest: Any) -> None:
-    """A chunk as a judgement would leave it: its form is found by a trait of its own and by one that all share."""
+def judged(
+    store: Store,
+    one: Chunk,
+    form: str,
+    group: str,
+    standing: str = "1",
+    *conflicts: str,
+    **rest: Any,
+) -> None:
+    """A chunk as a judgement would leave it: its form is found by a trait of its own and by one
+    that all share.
+    """
     copy = Copy(one, form.encode(), group.encode(), standing, **rest)
     if store.relations.group_of(copy.form) is None:
         copy = replace(copy, traits=[7, len(form)], conflicts=[c.encode() for c in conflicts])
@@ -687,11 +796,15 @@ def test_the_best_standing_copy_stands_for_its_group_and_ties_break_by_id(store:
         judged(store, one, "same", "group", standing)
     best = min((b, c), key=lambda x: x.id)
     found = related(store, a, b, c)
-    assert {row: r.superseded_by for row, r in found.items()} == {x.row: best.id for x in (a, b, c) if x is not best}
+    assert {row: r.superseded_by for row, r in found.items()} == {
+        x.row: best.id for x in (a, b, c) if x is not best
+    }
     assert all(r.copy and r.successor == best.citation for r in found.values())
     store.documents.drop([best.path])
     left = [x for x in (a, b, c) if x is not best]
-    assert [r.superseded_by for r in related(store, *left).values()] == [max(left, key=lambda x: x.path != "a.md").id]
+    assert [r.superseded_by for r in related(store, *left).values()] == [
+        max(left, key=lambda x: x.path != "a.md").id
+    ]
 
 
 def test_conflicts_are_between_forms_and_go_with_the_last_copy(store: Store) -> None:
@@ -717,14 +830,18 @@ def test_relations_only_name_what_passes_the_filters(store: Store) -> None:
     judged(store, a, "same", "group", "1")
     judged(store, b, "same", "group", "2")
     judged(store, c, "other", "other", "1", "same", replaces=[("a.md", "")])
-    assert related(store, a)[a.row] == Relations(c.id, c.citation, copy=False, conflicts_with=(c.id,))
+    assert related(store, a)[a.row] == Relations(
+        c.id, c.citation, copy=False, conflicts_with=(c.id,)
+    )
     assert related(store, a, filters=Filters(until=MARCH)) == {}
 
 
 def test_forms_are_found_by_traits_the_likest_and_newest_first(store: Store) -> None:
     chunks = [put(store, f"{n:02}.md", f"text {n}")[0] for n in range(20)]
     for n, one in enumerate(chunks):
-        store.relations.put_copies([Copy(one, b"form%d" % n, b"group%d" % n, "1", traits=[1, 2] if n == 19 else [1])])
+        store.relations.put_copies(
+            [Copy(one, b"form%d" % n, b"group%d" % n, "1", traits=[1, 2] if n == 19 else [1])]
+        )
     found = store.relations.forms_like([1, 2], 5)
     assert list(found) == [b"form19", b"form18", b"form17", b"form16", b"form15"]
     assert found[b"form18"].id == chunks[18].id
@@ -747,14 +864,23 @@ def test_a_group_can_be_joined_and_all_be_judged_anew(store: Store) -> None:
     assert related(store, a)[a.row].superseded_by == b.id
     store.relations.reset_judgements()
     assert store.relations.unjudged(5) == [a.row, b.row]
-    assert (store.relations.group_of(b"a"), store.relations.forms_like([7], 5), related(store, a, b)) == (None, {}, {})
+    assert (
+        store.relations.group_of(b"a"),
+        store.relations.forms_like([7], 5),
+        related(store, a, b),
+    ) == (None, {}, {})
 
 
 def test_vectors_are_had_by_content(store: Store) -> None:
     (one,) = put(store, "a.md", "one")
     store.vectors.put_vectors(MODEL, {one.content_hash: unit(0, 1, 0, 0)})
     assert list(store.vectors.by_hash(MODEL, [one.content_hash, "none"])) == [one.content_hash]
-    assert store.vectors.by_hash(MODEL, [one.content_hash])[one.content_hash].tolist() == [0, 1, 0, 0]
+    assert store.vectors.by_hash(MODEL, [one.content_hash])[one.content_hash].tolist() == [
+        0,
+        1,
+        0,
+        0,
+    ]
     assert store.vectors.by_hash("other", [one.content_hash]) == {}
     assert store.vectors.by_hash(MODEL, []) == {}
 
@@ -765,7 +891,9 @@ def test_what_extend_brings_is_known_to_lack_a_vector(store: Store) -> None:
     extend_document(store, document, "x", PLAIN, [first])
     store.vectors.put_vectors(MODEL, {first.content_hash: np.ones(4, dtype=np.float32)})
     assert store.vectors.missing(MODEL) == []
-    extend_document(store, document, "y", PLAIN, [chunk("a.jsonl", "second words", source="sessions")])
+    extend_document(
+        store, document, "y", PLAIN, [chunk("a.jsonl", "second words", source="sessions")]
+    )
     assert len(store.vectors.missing(MODEL)) == 1, "a list made before it grew is not used any more"
 
 
@@ -781,16 +909,23 @@ def test_what_was_remembered_is_listed_without_what_the_store_counts(store: Stor
 def test_the_edges_of_a_document_are_those_that_were_put(store: Store) -> None:
     put(store, "memory/a.md", "one")
     put(store, "memory/b.md", "two")
-    edges = [Edge("links", End("memory/a.md"), End("b")), Edge("causes", End("b", "L1"), End("memory/a.md", "head"))]
+    edges = [
+        Edge("links", End("memory/a.md"), End("b")),
+        Edge("causes", End("b", "L1"), End("memory/a.md", "head")),
+    ]
     store.history.put_edges("memory/a.md", edges)
     assert store.history.edges_of("memory/a.md") == edges
     assert store.history.edges_of("memory/b.md") == store.history.edges_of("memory/none.md") == []
 
 
-def test_judgements_are_read_as_they_were_made_and_those_that_wait_are_left_out(store: Store) -> None:
+def test_judgements_are_read_as_they_were_made_and_those_that_wait_are_left_out(
+    store: Store,
+) -> None:
     one, two = put(store, "memory/a.md", "one", "two")
     store.relations.put_copies([Copy(one, b"form 1", b"group", "1", (), [1, 2], [b"form 2"])])
-    assert store.relations.judgements([one.row, two.row]) == {one.row: Judgement(b"form 1", b"group", (b"form 2",))}
+    assert store.relations.judgements([one.row, two.row]) == {
+        one.row: Judgement(b"form 1", b"group", (b"form 2",))
+    }
     store.relations.put_copies([Copy(two, b"form 2", b"other", "1", (), [3])])
     assert store.relations.judgements([two.row])[two.row].conflicts == (b"form 1",)
     assert store.relations.judgements([]) == {}
@@ -834,37 +969,69 @@ def test_windows_come_and_go_with_their_vector(store: Store) -> None:
     one, two = put(store, "a.md", "alpha", "beta")
     (copy,) = put(store, "b.md", "alpha")
     both = {c.content_hash: unit(1, 0, 0, 0) for c in (one, two)}
-    store.vectors.put_vectors(MODEL, both, windows={one.content_hash: WINDOWS, "not embedded": WINDOWS})
+    store.vectors.put_vectors(
+        MODEL, both, windows={one.content_hash: WINDOWS, "not embedded": WINDOWS}
+    )
     store.vectors.put_vectors("other@4", both)
-    assert store.vectors.windows(MODEL, [one.row, two.row, copy.row]) == {one.row: WINDOWS, copy.row: WINDOWS}
-    assert store.vectors.windows("other@4", [one.row]) == store.vectors.windows("none@4", [one.row]) == {}
+    assert store.vectors.windows(MODEL, [one.row, two.row, copy.row]) == {
+        one.row: WINDOWS,
+        copy.row: WINDOWS,
+    }
+    assert (
+        store.vectors.windows("other@4", [one.row])
+        == store.vectors.windows("none@4", [one.row])
+        == {}
+    )
     assert store.vectors.windows(MODEL, []) == {}
     assert store.audit() == []
-    store.vectors.put_vectors(MODEL, {two.content_hash: unit(0, 1, 0, 0)}, windows={two.content_hash: b"new"})
-    assert store.vectors.windows(MODEL, [two.row]) == {two.row: b"new"}, "what was read before is not used any more"
+    store.vectors.put_vectors(
+        MODEL, {two.content_hash: unit(0, 1, 0, 0)}, windows={two.content_hash: b"new"}
+    )
+    assert store.vectors.windows(MODEL, [two.row]) == {two.row: b"new"}, (
+        "what was read before is not used any more"
+    )
     store.vectors.put_vectors(MODEL, {one.content_hash: unit(0, 1, 0, 0)})
-    assert store.vectors.windows(MODEL, [one.row, two.row]) == {two.row: b"new"}, "those of another vector are gone"
+    assert store.vectors.windows(MODEL, [one.row, two.row]) == {two.row: b"new"}, (
+        "those of another vector are gone"
+    )
 
 
 def test_the_nearest_windows_are_those_of_the_passages_asked_for(store: Store) -> None:
     random = np.random.default_rng(7)
     chunks = put(store, "a.md", *(f"text {n}" for n in range(40)))
-    made = {c.content_hash: random.standard_normal((n % 4, 64)).astype(np.float32) for n, c in enumerate(chunks)}
-    packed = {key: window_codes.pack(rows, [(n, n + 5) for n in range(len(rows))], 32) for key, rows in made.items()}
+    made = {
+        c.content_hash: random.standard_normal((n % 4, 64)).astype(np.float32)
+        for n, c in enumerate(chunks)
+    }
+    packed = {
+        key: window_codes.pack(rows, [(n, n + 5) for n in range(len(rows))], 32)
+        for key, rows in made.items()
+    }
     packed[chunks[3].content_hash] = b"no windows"
     vectors = {key: np.eye(64, dtype=np.float32)[0] for key in made}
-    store.vectors.put_vectors(MODEL64, vectors, windows={key: codes for key, codes in packed.items() if codes})
+    store.vectors.put_vectors(
+        MODEL64, vectors, windows={key: codes for key, codes in packed.items() if codes}
+    )
     question = random.standard_normal(64).astype(np.float32)
-    for some in (chunks[:9], chunks[5:], chunks[::-3], chunks[:1]):  # those of the first are known to the second
+    for some in (
+        chunks[:9],
+        chunks[5:],
+        chunks[::-3],
+        chunks[:1],
+    ):  # those of the first are known to the second
         found = store.vectors.nearest_windows(MODEL64, question, [c.row for c in some])
         each = [window_codes.nearest([packed[c.content_hash]], question) for c in some]
         expected = {n: one for n, one in enumerate(each) if len(one.passages)}
         assert found.passages.tolist() == list(expected)
-        assert found.cosines == pytest.approx([one.cosines[0] for one in expected.values()], abs=2e-6)
+        assert found.cosines == pytest.approx(
+            [one.cosines[0] for one in expected.values()], abs=2e-6
+        )
         assert found.starts.tolist() == [one.starts[0] for one in expected.values()]
         assert found.ends.tolist() == [one.ends[0] for one in expected.values()]
     store.vectors.put_vectors(MODEL64, {chunks[5].content_hash: vectors[chunks[5].content_hash]})
-    assert not len(store.vectors.nearest_windows(MODEL64, question, [chunks[5].row]).passages), "they are gone"
+    assert not len(store.vectors.nearest_windows(MODEL64, question, [chunks[5].row]).passages), (
+        "they are gone"
+    )
 
 
 def test_windows_are_seen_inside_the_transaction_that_writes_them(store: Store) -> None:
@@ -872,7 +1039,9 @@ def test_windows_are_seen_inside_the_transaction_that_writes_them(store: Store) 
 
     def write() -> None:
         with store.writing():
-            store.vectors.put_vectors(MODEL, {one.content_hash: unit(1, 0, 0, 0)}, windows={one.content_hash: WINDOWS})
+            store.vectors.put_vectors(
+                MODEL, {one.content_hash: unit(1, 0, 0, 0)}, windows={one.content_hash: WINDOWS}
+            )
             assert store.vectors.windows(MODEL, [one.row]) == {one.row: WINDOWS}
             raise RuntimeError
 
@@ -883,7 +1052,9 @@ def test_windows_are_seen_inside_the_transaction_that_writes_them(store: Store) 
 
 def test_a_text_that_moves_keeps_its_windows(store: Store) -> None:
     (one,) = put(store, "a.md", "alpha")
-    store.vectors.put_vectors(MODEL, {one.content_hash: unit(1, 0, 0, 0)}, windows={one.content_hash: WINDOWS})
+    store.vectors.put_vectors(
+        MODEL, {one.content_hash: unit(1, 0, 0, 0)}, windows={one.content_hash: WINDOWS}
+    )
     store.documents.drop(["a.md"])
     assert store.vectors.windows(MODEL, [one.row]) == {}
     (moved,) = put(store, "b.md", "alpha")
@@ -910,7 +1081,9 @@ def test_idle_windows_are_counted_and_trimmed_with_their_vectors(store: Store) -
 def test_scrubbing_leaves_no_windows_of_text_that_is_gone(store: Store) -> None:
     kept, gone = put(store, "memory/a.md", "kept")[0], put(store, "memory/b.md", "gone")[0]
     hashes = [kept.content_hash, gone.content_hash]
-    store.vectors.put_vectors(MODEL, dict.fromkeys(hashes, unit(1, 1, 1, 1)), windows=dict.fromkeys(hashes, WINDOWS))
+    store.vectors.put_vectors(
+        MODEL, dict.fromkeys(hashes, unit(1, 1, 1, 1)), windows=dict.fromkeys(hashes, WINDOWS)
+    )
     assert len(store.vectors.windows(MODEL, [kept.row, gone.row])) == 2
     store.documents.drop(["memory/b.md"])
     assert store.scrub()[0] == 1
@@ -925,23 +1098,49 @@ def test_a_store_that_takes_writes_is_behind_nobody(store: Store) -> None:
 
 
 def test_documents_are_listed_with_what_is_counted_of_them(store: Store) -> None:
-    put(store, "memory/b.md", "one", "two", facts=Facts("B", dt.date(2026, 5, 6), pinned=True), mtime_ns=7)
+    put(
+        store,
+        "memory/b.md",
+        "one",
+        "two",
+        facts=Facts("B", dt.date(2026, 5, 6), pinned=True),
+        mtime_ns=7,
+    )
     first = put(store, "memory/a.md", "three", facts=Facts("A"), source="extra")[0]
     put_document(store, Document("memory/empty.md", "memory", 0, 0, ""), "", PLAIN, [])
     a, b = store.documents.listed(NO_FILTERS)
-    assert (a.path, a.source, a.title, a.date, a.pinned, a.chunks) == ("memory/a.md", "extra", "A", None, False, 1)
+    assert (a.path, a.source, a.title, a.date, a.pinned, a.chunks) == (
+        "memory/a.md",
+        "extra",
+        "A",
+        None,
+        False,
+        1,
+    )
     assert (a.first_row, a.last_row) == (first.row, first.row)
-    assert (b.path, b.date, b.mtime_ns, b.pinned, b.chunks) == ("memory/b.md", "2026-05-06", 7, True, 2)
+    assert (b.path, b.date, b.mtime_ns, b.pinned, b.chunks) == (
+        "memory/b.md",
+        "2026-05-06",
+        7,
+        True,
+        2,
+    )
     assert b.last_row - b.first_row == 1
-    assert [one.path for one in store.documents.listed(Filters(as_of=dt.date(2026, 5, 5)))] == ["memory/a.md"]
+    assert [one.path for one in store.documents.listed(Filters(as_of=dt.date(2026, 5, 5)))] == [
+        "memory/a.md"
+    ]
 
 
 def test_headings_are_counted_by_their_path(store: Store) -> None:
     made = [
         replace(chunk("a.md", text, line=n, heading=heading), row=n)
-        for n, (text, heading) in enumerate([("x", ("Log",)), ("y", ("Log", "Morning")), ("z", ("Log",)), ("w", ())], 1)
+        for n, (text, heading) in enumerate(
+            [("x", ("Log",)), ("y", ("Log", "Morning")), ("z", ("Log",)), ("w", ())], 1
+        )
     ]
-    put_document(store, Document("a.md", "memory", 1, 0, ""), "d", Facts(date=dt.date(2026, 5, 6)), made)
+    put_document(
+        store, Document("a.md", "memory", 1, 0, ""), "d", Facts(date=dt.date(2026, 5, 6)), made
+    )
     assert dict(store.documents.headings(NO_FILTERS)) == {("Log",): 2, ("Log", "Morning"): 1, (): 1}
     assert store.documents.headings(Filters(until=dt.date(2026, 5, 5))) == []
 
@@ -952,21 +1151,36 @@ def test_texts_with_a_part_come_newest_first_and_bounded(store: Store) -> None:
     found = store.documents.texts_with("#", NO_FILTERS, 9)
     assert [text for _, text in found] == ["50% of _all #later", "#plan it", "tea #drink"]
     assert {path for path, _ in found} <= {one.path for one in store.documents.listed(NO_FILTERS)}
-    assert [t for _, t in store.documents.texts_with("#", Filters(as_of=dt.date(2026, 5, 7)), 1)] == ["#plan it"]
-    assert [t for _, t in store.documents.texts_with("% of _", NO_FILTERS, 9)] == ["50% of _all #later"]
+    assert [
+        t for _, t in store.documents.texts_with("#", Filters(as_of=dt.date(2026, 5, 7)), 1)
+    ] == ["#plan it"]
+    assert [t for _, t in store.documents.texts_with("% of _", NO_FILTERS, 9)] == [
+        "50% of _all #later"
+    ]
 
 
 def test_days_are_counted_by_the_time_of_a_turn_or_the_day_of_its_note(store: Store) -> None:
     put(store, "memory/2026-05-06.md", "one", "two", facts=Facts(date=dt.date(2026, 5, 6)))
     put(store, "memory/2026-05-07.md", "three", facts=Facts(date=dt.date(2026, 5, 7)))
     spoken = [
-        replace(chunk("s.jsonl", text, line=n, source="sessions"), time=dt.datetime(2026, 5, day, 9, 0))  # noqa: DTZ001
+        replace(
+            chunk("s.jsonl", text, line=n, source="sessions"),
+            time=dt.datetime(2026, 5, day, 9, 0),  # noqa: DTZ001
+        )
         for n, (text, day) in enumerate([("a", 6), ("b", 9)], 1)
     ]
-    put_document(store, Document("s.jsonl", "sessions", 1, 0, ""), "d", Facts(date=dt.date(2026, 5, 6)), spoken)
+    put_document(
+        store,
+        Document("s.jsonl", "sessions", 1, 0, ""),
+        "d",
+        Facts(date=dt.date(2026, 5, 6)),
+        spoken,
+    )
     found = [(d.day, d.documents, d.chunks) for d in store.history.days(NO_FILTERS)]
     assert found == [("2026-05-06", 2, 3), ("2026-05-07", 1, 1), ("2026-05-09", 1, 1)]
-    assert [d.day for d in store.history.days(Filters(since=dt.date(2026, 5, 7), source="memory"))] == ["2026-05-07"]
+    assert [
+        d.day for d in store.history.days(Filters(since=dt.date(2026, 5, 7), source="memory"))
+    ] == ["2026-05-07"]
 
 
 def test_rows_in_dispute_and_rows_with_copies_are_listed(store: Store) -> None:

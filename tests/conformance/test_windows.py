@@ -17,7 +17,9 @@ from tests.conformance.test_embedder import TEXTS, WEIRD
 from tests.embed.models import Windowed
 
 WORDS = ("harbour", "lamp", "orchard", "bridge") * 10
-LONG = "\n".join(f"Line {n} is about the {word}." for n, word in enumerate(WORDS))  # under 512 pieces
+LONG = "\n".join(
+    f"Line {n} is about the {word}." for n, word in enumerate(WORDS)
+)  # under 512 pieces
 
 
 class Model(Embedder, Protocol):
@@ -38,18 +40,25 @@ def model(request: pytest.FixtureRequest, tmp_path: Path) -> Model:
     return WINDOWED[request.param](tmp_path)
 
 
-def test_a_model_says_that_it_has_windows_and_how_much_of_them_is_kept(model: Model, tmp_path: Path) -> None:
+def test_a_model_says_that_it_has_windows_and_how_much_of_them_is_kept(
+    model: Model, tmp_path: Path
+) -> None:
     assert windows_of(model) is not None
     assert 0 < model.window_dims <= model.dim
     assert model.window_dims % 2 == 0
-    plain: tuple[Embedder, ...] = (HashedEmbedder(), CachedEmbedder(HashedEmbedder(), tmp_path / "plain.sqlite"))
+    plain: tuple[Embedder, ...] = (
+        HashedEmbedder(),
+        CachedEmbedder(HashedEmbedder(), tmp_path / "plain.sqlite"),
+    )
     assert [windows_of(one) for one in (*plain, Guarded(HashedEmbedder()))] == [None] * 3
 
 
 def test_the_whole_is_what_it_would_be_without_windows(model: Model) -> None:
     texts = [*TEXTS, LONG]
     found = model.embed_passages(texts)
-    assert np.allclose(np.stack([one.whole for one in found]), model.embed(texts, "document"), atol=1e-5)
+    assert np.allclose(
+        np.stack([one.whole for one in found]), model.embed(texts, "document"), atol=1e-5
+    )
     assert model.embed_passages([]) == []
 
 
@@ -61,7 +70,10 @@ def test_windows_cover_a_long_text_in_order(model: Model) -> None:
     assert found.spans[0][0] == 0
     assert found.spans[-1][1] == len(LONG)
     assert all(0 <= start < end for start, end in found.spans)
-    gaps = (LONG[end:start].strip() for (_, end), (start, _) in zip(found.spans, found.spans[1:], strict=False))
+    gaps = (
+        LONG[end:start].strip()
+        for (_, end), (start, _) in zip(found.spans, found.spans[1:], strict=False)
+    )
     assert not any(gaps), "no word is in no window"
     assert np.linalg.norm(found.windows[:, : model.window_dims], axis=1).min() > 0.1
 

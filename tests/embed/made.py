@@ -36,15 +36,28 @@ def save_json(path: Path, value: Any) -> Path:
     return path
 
 
-def save_tensors(path: Path, tensors: Mapping[str, Any], *, kinds: Mapping[str, str] | None = None) -> Path:
+def save_tensors(
+    path: Path, tensors: Mapping[str, Any], *, kinds: Mapping[str, str] | None = None
+) -> Path:
     """A safetensors file; `kinds` names a type that numpy has not, such as BF16 for uint16."""
-    names = {"float32": "F32", "float16": "F16", "float64": "F64", "int8": "I8", "int64": "I64", "int32": "I32"}
+    names = {
+        "float32": "F32",
+        "float16": "F16",
+        "float64": "F64",
+        "int8": "I8",
+        "int64": "I64",
+        "int32": "I32",
+    }
     header: dict[str, Any] = {"__metadata__": {"format": "np"}}
     body = b""
     for name, value in tensors.items():
         raw = np.ascontiguousarray(value).tobytes()
         kind = (kinds or {}).get(name) or names[value.dtype.name]
-        header[name] = {"dtype": kind, "shape": list(value.shape), "data_offsets": [len(body), len(body) + len(raw)]}
+        header[name] = {
+            "dtype": kind,
+            "shape": list(value.shape),
+            "data_offsets": [len(body), len(body) + len(raw)],
+        }
         body += raw
     text = json.dumps(header).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +67,9 @@ def save_tensors(path: Path, tensors: Mapping[str, Any], *, kinds: Mapping[str, 
 
 def static_folder(folder: Path, rows: Any = None, **more: Any) -> Path:
     """A model2vec folder over the vocabulary of BERT."""
-    save_tensors(folder / "model.safetensors", {"embeddings": table() if rows is None else rows, **more})
+    save_tensors(
+        folder / "model.safetensors", {"embeddings": table() if rows is None else rows, **more}
+    )
     save_json(folder / "config.json", {"model_type": "model2vec", "normalize": True})
     shutil.copy(packaged("tokenizer.json"), folder / "tokenizer.json")
     return folder
@@ -72,7 +87,10 @@ def bge_folder(folder: Path) -> Path:
         for i, (kind, path) in enumerate(kinds.items())
     ]
     save_json(folder / "modules.json", rows)
-    save_json(folder / "1_Pooling/config.json", {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False})
+    save_json(
+        folder / "1_Pooling/config.json",
+        {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False},
+    )
     save_json(folder / "sentence_bert_config.json", {"max_seq_length": 256, "do_lower_case": False})
     prompts = {"query": "Represent this sentence for searching relevant passages: ", "document": ""}
     save_json(folder / "config_sentence_transformers.json", {"prompts": prompts})
@@ -80,7 +98,12 @@ def bge_folder(folder: Path) -> Path:
 
 
 def tiny_onnx(
-    path: Path, rows: Any, *, output: str = "last_hidden_state", extra_input: str = "", small: bool = False
+    path: Path,
+    rows: Any,
+    *,
+    output: str = "last_hidden_state",
+    extra_input: str = "",
+    small: bool = False,
 ) -> Path:
     """A lookup of `rows` by token, as an ONNX file; `sentence_embedding` is the mean of them."""
     import onnx
@@ -97,7 +120,9 @@ def tiny_onnx(
     else:
         nodes.append(helper.make_node("Identity", ["looked_up"], [output]))
     outputs = [helper.make_tensor_value_info(output, TensorProto.FLOAT, shape)]
-    graph = helper.make_graph(nodes, "tiny", inputs, outputs, [numpy_helper.from_array(rows, "table")])
+    graph = helper.make_graph(
+        nodes, "tiny", inputs, outputs, [numpy_helper.from_array(rows, "table")]
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     path.parent.mkdir(parents=True, exist_ok=True)
     onnx.save(model, str(path))
@@ -109,7 +134,9 @@ def tiny_folder(folder: Path, rows: Any = None, **options: Any) -> Path:
     rows = table() if rows is None else rows
     tiny_onnx(folder / "model.onnx", rows, **options)
     shutil.copy(packaged("vocab.txt"), folder / "vocab.txt")
-    save_json(folder / "config.json", {"hidden_size": rows.shape[1], "max_position_embeddings": 128})
+    save_json(
+        folder / "config.json", {"hidden_size": rows.shape[1], "max_position_embeddings": 128}
+    )
     return folder
 
 
@@ -145,7 +172,9 @@ def tiny_gguf(path: Path) -> Path:
     out.add_file_type(0)
     out.add_tokenizer_model("bert")
     out.add_token_type_count(2)
-    out.add_token_list([w if w in special else w[2:] if w.startswith("##") else "\u2581" + w for w in words])
+    out.add_token_list(
+        [w if w in special else w[2:] if w.startswith("##") else "\u2581" + w for w in words]
+    )
     out.add_token_types([3 if w in special else 1 for w in words])
     out.add_token_scores([0.0] * len(words))
     out.add_unk_token_id(words.index("[UNK]"))
@@ -165,7 +194,12 @@ def tiny_gguf(path: Path) -> Path:
     tensor("position_embd.weight", 512, DIM, seed=1)
     tensor("token_types.weight", 2, DIM, seed=2)
     plain("token_embd_norm")
-    parts = {"attn_q": (DIM, DIM), "attn_k": (DIM, DIM), "attn_v": (DIM, DIM), "attn_output": (DIM, DIM)}
+    parts = {
+        "attn_q": (DIM, DIM),
+        "attn_k": (DIM, DIM),
+        "attn_v": (DIM, DIM),
+        "attn_output": (DIM, DIM),
+    }
     parts |= {"ffn_up": (inner, DIM), "ffn_down": (DIM, inner)}
     for seed, (name, shape) in enumerate(parts.items(), 3):
         tensor(f"blk.0.{name}.weight", *shape, seed=seed)

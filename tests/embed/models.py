@@ -1,4 +1,6 @@
-"""Models that fail as real ones do: dead, hanging, flapping, refusing, resized. Small, and made for tests."""
+"""Models that fail as real ones do: dead, hanging, flapping, refusing, resized. Small, and made for
+tests.
+"""
 
 from __future__ import annotations
 
@@ -67,9 +69,15 @@ class Refusing(Named):
 
     def embed(self, texts: Sequence[str], role: Role) -> Vectors:
         rows = super().embed(texts, role)
-        bad = {i: f"the word {self.word} is not allowed" for i, text in enumerate(texts) if self.word in text}
+        bad = {
+            i: f"the word {self.word} is not allowed"
+            for i, text in enumerate(texts)
+            if self.word in text
+        }
         if bad:
-            raise RejectedError("refused", reasons=bad, rows={i: r for i, r in enumerate(rows) if i not in bad})
+            raise RejectedError(
+                "refused", reasons=bad, rows={i: r for i, r in enumerate(rows) if i not in bad}
+            )
         return rows
 
 
@@ -92,12 +100,16 @@ class CallableReranker:
     def __init__(self, function: Callable[[str, Sequence[str]], Sequence[float]]) -> None:
         self.function = function
 
-    def score(self, question: str, passages: Sequence[str], *, deadline_s: float) -> Sequence[float]:
+    def score(
+        self, question: str, passages: Sequence[str], *, deadline_s: float
+    ) -> Sequence[float]:
         return self.function(question, passages)
 
 
 class Windowed(Named):
-    """A sound model that also gives a window for every line of a text, as long as there are several."""
+    """A sound model that also gives a window for every line of a text, as long as there are
+    several.
+    """
 
     window_dims = 64
 
@@ -112,7 +124,11 @@ class Windowed(Named):
     def _passage(self, text: str) -> PassageVectors:
         lines = text.split("\n")
         ends = list(accumulate(len(line) + 1 for line in lines))
-        spans = [(end - len(line) - 1, end - 1) for line, end in zip(lines, ends, strict=True) if line.strip()]
+        spans = [
+            (end - len(line) - 1, end - 1)
+            for line, end in zip(lines, ends, strict=True)
+            if line.strip()
+        ]
         spans = spans if len(spans) > 1 else []
         windows = HashedEmbedder.embed(self, [text[start:end] for start, end in spans], "document")
         return PassageVectors(HashedEmbedder.embed(self, [text], "document")[0], windows, spans)

@@ -1,7 +1,8 @@
-"""A real HTTP server on loopback that speaks each provider's documented shape, checks every request, and can misbehave.
+"""A real HTTP server on loopback that speaks each provider's documented shape, checks every
+request, and can misbehave.
 
-What it demands is written here from the providers' documentation, not from the preset table: a wrong row there is a
-refused request here.
+What it demands is written here from the providers' documentation, not from the preset table: a
+wrong row there is a refused request here.
 """
 
 from __future__ import annotations
@@ -63,7 +64,11 @@ def text(value: Any) -> bool:
 ENCODING = {"encoding_format": one_of("float", "base64")}
 SPECS: dict[str, Spec] = {
     "openai": Spec(
-        "/v1/embeddings", "input", {"model": text}, {**ENCODING, "dimensions": number(1, 3072), "user": text}, 2048
+        "/v1/embeddings",
+        "input",
+        {"model": text},
+        {**ENCODING, "dimensions": number(1, 3072), "user": text},
+        2048,
     ),
     "voyage": Spec(
         "/v1/embeddings",
@@ -79,7 +84,13 @@ SPECS: dict[str, Spec] = {
         1000,
         context=32_000,
     ),
-    "mistral": Spec("/v1/embeddings", "input", {"model": text}, {**ENCODING, "output_dimension": number(1, 3072)}, 256),
+    "mistral": Spec(
+        "/v1/embeddings",
+        "input",
+        {"model": text},
+        {**ENCODING, "output_dimension": number(1, 3072)},
+        256,
+    ),
     "cohere": Spec(
         "/v2/embed",
         "texts",
@@ -88,7 +99,10 @@ SPECS: dict[str, Spec] = {
             "input_type": one_of("search_query", "search_document"),
             "embedding_types": one_of(["float"]),
         },
-        {"truncate": one_of("NONE", "START", "END"), "output_dimension": one_of(256, 512, 1024, 1536, 32)},
+        {
+            "truncate": one_of("NONE", "START", "END"),
+            "output_dimension": one_of(256, 512, 1024, 1536, 32),
+        },
         96,
         context=128_000,
     ),
@@ -113,8 +127,12 @@ SPECS: dict[str, Spec] = {
         auth="none",
         context=2048,
     ),
-    "lmstudio": Spec("/v1/embeddings", "input", {"model": text}, ENCODING, auth="none", context=2048),
-    "http": Spec("/v1/embeddings", "input", {}, {"model": text, **ENCODING, "dimensions": number(1, 4096)}),
+    "lmstudio": Spec(
+        "/v1/embeddings", "input", {"model": text}, ENCODING, auth="none", context=2048
+    ),
+    "http": Spec(
+        "/v1/embeddings", "input", {}, {"model": text, **ENCODING, "dimensions": number(1, 4096)}
+    ),
     "gemini": Spec("/v1beta/models/", "requests", {}, most_texts=100, auth="goog"),
 }
 
@@ -126,7 +144,9 @@ def vector(words: str, dim: int) -> list[float]:
 
 
 class ProviderServer(ThreadingHTTPServer):
-    """One provider on a port of its own; `faults` are taken one for each request, then `always`, then it behaves."""
+    """One provider on a port of its own; `faults` are taken one for each request, then `always`,
+    then it behaves.
+    """
 
     daemon_threads = True
     request_queue_size = 64
@@ -167,7 +187,11 @@ class ProviderServer(ThreadingHTTPServer):
 
     def texts(self) -> list[list[str]]:
         """The texts of every request for embeddings, as they were sent."""
-        return [texts_of(self.provider, body) for method, path, _, body in self.requests if is_embedding(path)]
+        return [
+            texts_of(self.provider, body)
+            for method, path, _, body in self.requests
+            if is_embedding(path)
+        ]
 
 
 def is_embedding(path: str) -> bool:
@@ -212,14 +236,21 @@ class QuestionVector(BaseHTTPRequestHandler):
         except BadRequestError as error:
             if error.status in (400, 422):
                 server.problems.append(str(error))
-            self.json({"error": {"message": str(error), "type": "invalid_request_error"}}, status=error.status)
+            self.json(
+                {"error": {"message": str(error), "type": "invalid_request_error"}},
+                status=error.status,
+            )
         finally:
             with server.lock:
                 server.under_way -= 1
 
     def _allowed(self) -> None:
         auth = self.server.spec.auth
-        given = self.headers.get("x-goog-api-key") if auth == "goog" else self.headers.get("Authorization")
+        given = (
+            self.headers.get("x-goog-api-key")
+            if auth == "goog"
+            else self.headers.get("Authorization")
+        )
         wanted = self.server.key if auth == "goog" else f"Bearer {self.server.key}"
         if auth != "none" and self.server.key and given != wanted:
             raise BadRequestError(f"Incorrect API key provided: {given}", 401)
@@ -245,14 +276,27 @@ class QuestionVector(BaseHTTPRequestHandler):
         self._check_texts(texts)
         dim = body.get("dimensions") or body.get("output_dimension") or server.dim
         if server.provider == "cohere":
-            return {"id": "1", "embeddings": {"float": [vector(t, dim) for t in texts]}, "texts": texts}
+            return {
+                "id": "1",
+                "embeddings": {"float": [vector(t, dim) for t in texts]},
+                "texts": texts,
+            }
         if server.provider == "ollama":
-            return {"model": body["model"], "embeddings": [vector(t, dim) for t in texts], "prompt_eval_count": 3}
+            return {
+                "model": body["model"],
+                "embeddings": [vector(t, dim) for t in texts],
+                "prompt_eval_count": 3,
+            }
         wanted = server.encoding or body.get("encoding_format") or "float"
         rows = [encoded(vector(t, dim), wanted) for t in texts]
         data = [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)]
         # The index counts, not the order.
-        return {"object": "list", "data": data[::-1], "model": body.get("model"), "usage": {"total_tokens": 5}}
+        return {
+            "object": "list",
+            "data": data[::-1],
+            "model": body.get("model"),
+            "usage": {"total_tokens": 5},
+        }
 
     def _check_texts(self, texts: Sequence[Any]) -> None:
         spec = self.server.spec
@@ -262,7 +306,9 @@ class QuestionVector(BaseHTTPRequestHandler):
             if not isinstance(one, str) or not one.strip():
                 raise BadRequestError("'$.input' is invalid: an empty text")
             if len(one) / 4 > spec.context:
-                raise BadRequestError(f"this model's maximum context length is {spec.context} tokens")
+                raise BadRequestError(
+                    f"this model's maximum context length is {spec.context} tokens"
+                )
             if reason := self.server.refuses(one):
                 raise BadRequestError(reason)
 
@@ -270,7 +316,9 @@ class QuestionVector(BaseHTTPRequestHandler):
         server = self.server
         if method == "GET" and self.path.startswith("/v1beta/batches"):
             return self._gemini_batch()
-        found = re.fullmatch(r"/v1beta/(models/[\w.-]+):(batchEmbedContents|asyncBatchEmbedContent)", self.path)
+        found = re.fullmatch(
+            r"/v1beta/(models/[\w.-]+):(batchEmbedContents|asyncBatchEmbedContent)", self.path
+        )
         if method != "POST" or not found:
             raise BadRequestError(f"no such path: {self.path}", 404)
         if found[2] == "batchEmbedContents":
@@ -330,11 +378,17 @@ class QuestionVector(BaseHTTPRequestHandler):
     def _operation(self, name: str) -> Any:
         batch = self.server.batches[name]
         if not self.server.ready:
-            return {"name": name, "metadata": {"displayName": batch["display"], "state": "BATCH_STATE_RUNNING"}}
+            return {
+                "name": name,
+                "metadata": {"displayName": batch["display"], "state": "BATCH_STATE_RUNNING"},
+            }
         done = [
             {"metadata": one["metadata"], "error": {"code": 3, "message": reason}}
             if (reason := self.server.refuses(one["request"]["content"]["parts"][0]["text"]))
-            else {"metadata": one["metadata"], "response": {"embedding": {"values": self._gemini_row(one["request"])}}}
+            else {
+                "metadata": one["metadata"],
+                "response": {"embedding": {"values": self._gemini_row(one["request"])}},
+            }
             for one in batch["requests"]
         ]
         return {
@@ -382,7 +436,11 @@ class QuestionVector(BaseHTTPRequestHandler):
         lines = [json.loads(line) for line in server.files[body["input_file_id"]].splitlines()]
         shared = body.get("request_params", {})
         for line in lines:
-            check(line, {"custom_id": text, "body": dict}, {} if voyage else {"method": one_of("POST"), "url": text})
+            check(
+                line,
+                {"custom_id": text, "body": dict},
+                {} if voyage else {"method": one_of("POST"), "url": text},
+            )
             request = {**line["body"], **shared}
             check(request, {"input": list, "model": text}, self.server.spec.optional)
             self._check_size(request["input"])
@@ -390,9 +448,15 @@ class QuestionVector(BaseHTTPRequestHandler):
             raise BadRequestError("a custom_id stands twice")
         name = f"batch_{len(server.batches)}"
         server.batches[name] = {
-            "id": name, "object": "batch", "status": "in_progress", "input_file_id": body["input_file_id"],
-            "output_file_id": None, "error_file_id": None, "metadata": body.get("metadata"), "params": shared,
-        }  # fmt: skip
+            "id": name,
+            "object": "batch",
+            "status": "in_progress",
+            "input_file_id": body["input_file_id"],
+            "output_file_id": None,
+            "error_file_id": None,
+            "metadata": body.get("metadata"),
+            "params": shared,
+        }
         return server.batches[name]
 
     def _check_size(self, texts: Sequence[Any]) -> None:
@@ -412,7 +476,13 @@ class QuestionVector(BaseHTTPRequestHandler):
             dim = request.get("dimensions") or request.get("output_dimension") or server.dim
             row = encoded(vector(words, dim), request.get("encoding_format") or "float")
             body = {"object": "list", "data": [{"index": 0, "embedding": row}]}
-            good.append({"custom_id": line["custom_id"], "response": {"status_code": 200, "body": body}, "error": None})
+            good.append(
+                {
+                    "custom_id": line["custom_id"],
+                    "response": {"status_code": 200, "body": body},
+                    "error": None,
+                }
+            )
         for field_name, rows in (("output_file_id", good), ("error_file_id", bad)):
             if rows:
                 name = f"out-{len(server.files)}"
@@ -423,7 +493,9 @@ class QuestionVector(BaseHTTPRequestHandler):
     def json(self, value: Any, *, status: int = 200, **headers: str) -> None:
         self.raw(json.dumps(value).encode(), status=status, length=None, **headers)
 
-    def raw(self, data: bytes, *, status: int = 200, length: int | None = None, **headers: Any) -> None:
+    def raw(
+        self, data: bytes, *, status: int = 200, length: int | None = None, **headers: Any
+    ) -> None:
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
@@ -445,7 +517,11 @@ class _SentError(Exception):
 
 
 def encoded(row: Sequence[float], encoding: str) -> Any:
-    return base64.b64encode(np.asarray(row, dtype="<f4").tobytes()).decode() if encoding == "base64" else list(row)
+    return (
+        base64.b64encode(np.asarray(row, dtype="<f4").tobytes()).decode()
+        if encoding == "base64"
+        else list(row)
+    )
 
 
 def multipart(kind: str, body: bytes) -> dict[str, bytes]:
@@ -476,12 +552,16 @@ def check(body: Any, required: Mapping[str, Any], optional: Mapping[str, Any]) -
 
 
 @contextmanager
-def serving(server: ProviderServer, *, certificate: tuple[str, str] | None = None) -> Iterator[ProviderServer]:
+def serving(
+    server: ProviderServer, *, certificate: tuple[str, str] | None = None
+) -> Iterator[ProviderServer]:
     """The server, running until the end of the block; with a certificate and its key over TLS."""
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*certificate)
-        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        server.socket = context.wrap_socket(
+            server.socket, server_side=True, do_handshake_on_connect=False
+        )
         server.scheme = "https"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -496,7 +576,9 @@ def serving(server: ProviderServer, *, certificate: tuple[str, str] | None = Non
 
 def status(code: int, body: Any = None, **headers: str) -> Fault:
     """A fault: this status with this answer."""
-    return lambda asked, _: asked.json({"error": {"message": "no"}} if body is None else body, status=code, **headers)
+    return lambda asked, _: asked.json(
+        {"error": {"message": "no"}} if body is None else body, status=code, **headers
+    )
 
 
 def hang(asked: QuestionVector, _body: Any) -> None:

@@ -95,7 +95,9 @@ def test_a_dead_model_is_asked_once_and_then_left_alone_for_a_pause(clock: Clock
         one.embed(["x"], "query")
     assert caught.value.hint == "start the server"
     for _ in range(5):
-        with pytest.raises(EmbedderError, match=r"connection refused; it is asked again in 5 s") as caught:
+        with pytest.raises(
+            EmbedderError, match=r"connection refused; it is asked again in 5 s"
+        ) as caught:
             one.embed(["x"], "query")
         assert caught.value.hint == "start the server"
     assert len(model.calls) == 1
@@ -185,7 +187,9 @@ def test_a_model_that_answers_after_it_was_given_up_does_not_count_as_well(clock
     clock.now += 1.0
     model.go.set()
     until(lambda: not any(t.name == "embed hanging" for t in threading.enumerate()))
-    assert one.breaker.left_s == pytest.approx(4.0), "too late is no answer, and no second failure either"
+    assert one.breaker.left_s == pytest.approx(4.0), (
+        "too late is no answer, and no second failure either"
+    )
 
 
 def test_asked_anyway_a_resting_model_is_asked(clock: Clock) -> None:
@@ -227,7 +231,9 @@ class Wrong(HashedEmbedder):
         (RuntimeError(), "RuntimeError"),
     ],
 )
-def test_whatever_a_model_does_wrong_is_one_kind_of_error(rows: Vectors | Exception, words: str) -> None:
+def test_whatever_a_model_does_wrong_is_one_kind_of_error(
+    rows: Vectors | Exception, words: str
+) -> None:
     with pytest.raises(EmbedderError, match=words) as caught:
         Guarded(Wrong(rows), deadline_s=30).embed(["a", "b"], "document")
     assert caught.value.hint
@@ -274,7 +280,9 @@ def test_what_another_process_learnt_holds_and_the_first_probe_is_waited_for(clo
     model = Flapping()
     breaker = Breaker(clock=clock, before=(2, 7.0), changed=lambda n, s: changes.append((n, s)))
     one = Guarded(model, deadline_s=30, breaker=breaker)
-    with pytest.raises(EmbedderError, match="flapping did not answer a moment ago; it is asked again in 7 s"):
+    with pytest.raises(
+        EmbedderError, match="flapping did not answer a moment ago; it is asked again in 7 s"
+    ):
         one.embed(["x"], "query")
     assert (model.calls, changes) == ([], [])
     clock.now += 7.1
@@ -315,13 +323,17 @@ def test_a_used_up_quota_is_not_asked_for_again_for_a_long_while(clock: Clock) -
 
 def test_another_process_hears_that_a_quota_is_used_up(clock: Clock) -> None:
     changes: list[tuple[int, float]] = []
-    first = Guarded(Spent(), breaker=Breaker(clock=clock, changed=lambda *change: changes.append(change)))
+    first = Guarded(
+        Spent(), breaker=Breaker(clock=clock, changed=lambda *change: changes.append(change))
+    )
     with pytest.raises(QuotaError):
         first.embed(["x"], "query")
     assert changes == [(1, QUOTA_PAUSE_S)]
     model = Spent()
     second = Guarded(model, breaker=Breaker(clock=clock, before=changes[0]))
-    with pytest.raises(QuotaError, match=r"the quota of \S+ was used up; it is asked again in 15 min") as caught:
+    with pytest.raises(
+        QuotaError, match=r"the quota of \S+ was used up; it is asked again in 15 min"
+    ) as caught:
         second.embed(["x"], "query")
     assert "plan" in caught.value.hint
     assert model.calls == []
@@ -330,7 +342,11 @@ def test_another_process_hears_that_a_quota_is_used_up(clock: Clock) -> None:
 def test_windows_come_by_the_same_deadline_and_breaker(clock: Clock) -> None:
     model = Windowed()
     one = guarded(model, clock, deadline_s=30)
-    assert (one.window_dims, one.within(5).window_dims, guarded(Named(), clock).window_dims) == (64, 64, 0)
+    assert (one.window_dims, one.within(5).window_dims, guarded(Named(), clock).window_dims) == (
+        64,
+        64,
+        0,
+    )
     (found,) = one.embed_passages(["a first line\nand a second"])
     assert found.spans == [(0, 12), (13, 25)]
     go = threading.Event()
@@ -362,7 +378,9 @@ def test_windows_that_make_no_sense_are_a_failure(
 ) -> None:
     class Broken(Windowed):
         def embed_passages(self, texts: Sequence[str]) -> Sequence[PassageVectors]:
-            return [PassageVectors(one.whole, windows, spans) for one in super().embed_passages(texts)]
+            return [
+                PassageVectors(one.whole, windows, spans) for one in super().embed_passages(texts)
+            ]
 
     with pytest.raises(EmbedderError, match=fault):
         guarded(Broken(), clock, deadline_s=30).embed_passages(["x"])

@@ -21,7 +21,9 @@ def test_these_are_paths(name: str) -> None:
     assert is_path(name)
 
 
-@pytest.mark.parametrize("name", ["auto", "bge-small-en-v1.5", "fastembed/BAAI/bge-small-en-v1.5", "openai/x", ""])
+@pytest.mark.parametrize(
+    "name", ["auto", "bge-small-en-v1.5", "fastembed/BAAI/bge-small-en-v1.5", "openai/x", ""]
+)
 def test_these_are_names(name: str) -> None:
     assert not is_path(name)
 
@@ -49,7 +51,9 @@ def test_one_of_several_files_can_be_chosen(tmp_path: Path) -> None:
         found = at_path(str(place))
         assert isinstance(found, FolderEmbedder)
         assert found.id.startswith("onnx/m-")
-        assert not np.array_equal(found.embed(["x"], "query"), at_path(str(folder)).embed(["x"], "query"))
+        assert not np.array_equal(
+            found.embed(["x"], "query"), at_path(str(folder)).embed(["x"], "query")
+        )
 
 
 def test_weights_of_a_transformer_alone_are_an_error_with_a_remedy(tmp_path: Path) -> None:
@@ -66,7 +70,9 @@ def test_nothing_there_is_an_error_with_a_remedy(tmp_path: Path, name: str) -> N
     assert caught.value.hint
 
 
-def test_a_memory_searches_with_it_and_says_so_when_it_is_gone(tmp_path: Path, root: Path, write: Write) -> None:
+def test_a_memory_searches_with_it_and_says_so_when_it_is_gone(
+    tmp_path: Path, root: Path, write: Write
+) -> None:
     write("memory/a.md", "The backup runs at night.\n")
     write("memory/b.md", "The cat sleeps on the sofa.\n")
     folder = static_folder(tmp_path / "m")

@@ -96,7 +96,10 @@ def test_the_file_holds_no_text(tmp_path: Path) -> None:
 def test_windows_are_kept_too(tmp_path: Path) -> None:
     inner = Windowed()
     cached = CachedEmbedder(inner, tmp_path / "cache.sqlite")
-    assert (cached.window_dims, CachedEmbedder(Counting(), tmp_path / "other.sqlite").window_dims) == (64, 0)
+    assert (
+        cached.window_dims,
+        CachedEmbedder(Counting(), tmp_path / "other.sqlite").window_dims,
+    ) == (64, 0)
     texts = ["one line", "a first line\nand a second"]
     for _ in range(2):
         found = cached.embed_passages(texts)

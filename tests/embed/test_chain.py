@@ -29,12 +29,17 @@ TEXTS = ["the cat sat", "a dog ran", "tax returns"]
 @pytest.fixture
 def store() -> SqliteStore:
     made = SqliteStore(None)
-    chunks = [Chunk(f"id{n}", "a.md", "memory", n, n, (), text, f"hash{n}") for n, text in enumerate(TEXTS)]
+    chunks = [
+        Chunk(f"id{n}", "a.md", "memory", n, n, (), text, f"hash{n}")
+        for n, text in enumerate(TEXTS)
+    ]
     put_document(made, Document("a.md", "memory", 1, 1, ""), "d", Facts(), chunks)
     return made
 
 
-def fill(store: SqliteStore, model: Embedder, count: int = 3, *, pin: bool = False, name: str = "") -> None:
+def fill(
+    store: SqliteStore, model: Embedder, count: int = 3, *, pin: bool = False, name: str = ""
+) -> None:
     rows = model.embed(TEXTS[:count], "document")
     store.vectors.put_vectors(model.id, {f"hash{n}": row for n, row in enumerate(rows)})
     if pin:
@@ -71,7 +76,9 @@ def test_the_pinned_model_answers_wherever_it_stands_in_the_chain(store: SqliteS
     assert np.array_equal(asked.vector, second.embed(["cat"], "query")[0])
 
 
-def test_a_dead_model_is_replaced_by_one_whose_vectors_are_all_there_and_it_is_said(store: SqliteStore) -> None:
+def test_a_dead_model_is_replaced_by_one_whose_vectors_are_all_there_and_it_is_said(
+    store: SqliteStore,
+) -> None:
     dead, other = Flapping("first", dead=False), Named("second", dim=32)
     fill(store, dead, pin=True)
     fill(store, other)
@@ -125,7 +132,9 @@ def test_without_any_vector_no_model_is_asked(store: SqliteStore) -> None:
 def test_a_model_that_changed_its_size_is_found_out_and_never_compared(store: SqliteStore) -> None:
     fill(store, Named("same", dim=64), pin=True)
     one = chain(Named("same", dim=32))
-    with pytest.raises(EmbedderError, match="same now gives 32 dimensions, the index holds 64 of it") as caught:
+    with pytest.raises(
+        EmbedderError, match="same now gives 32 dimensions, the index holds 64 of it"
+    ) as caught:
         one.question(store, "cat")
     assert caught.value.hint == "run: notewell index"
     assert store.get_meta("vector_set:same") == "same@32", "the next sync fills that one"
@@ -150,7 +159,10 @@ def test_a_resolved_chain_is_read_once_and_used_by_every_part_of_a_search() -> N
     store = CountingStore()
     model = registry.embedder("hashed")
     assert model is not None
-    chunks = [Chunk(f"id{n}", "a.md", "memory", n, n, (), text, f"hash{n}") for n, text in enumerate(TEXTS)]
+    chunks = [
+        Chunk(f"id{n}", "a.md", "memory", n, n, (), text, f"hash{n}")
+        for n, text in enumerate(TEXTS)
+    ]
     put_document(store, Document("a.md", "memory", 1, 1, ""), "d", Facts(), chunks)
     fill(store, model, pin=True, name="hashed")
     one = named_chain("auto")
@@ -158,7 +170,11 @@ def test_a_resolved_chain_is_read_once_and_used_by_every_part_of_a_search() -> N
     now = one.resolve(store)
     assert store.reads == 2, "the pin, and the name of its model"
     assert now.answering is not None
-    assert (now.pinned, now.answering[0], now.first) == ("hashed@256", "hashed@256", now.answering[1])
+    assert (now.pinned, now.answering[0], now.first) == (
+        "hashed@256",
+        "hashed@256",
+        now.answering[1],
+    )
     asked = one.question(store, "cat", resolved=now)
     assert asked is not None
     assert (asked.model, one.notices(store, now)) == ("hashed@256", [])
@@ -176,8 +192,12 @@ def test_auto_keeps_to_the_pinned_model(store: SqliteStore) -> None:
     assert [level.id for level in named_chain("auto").levels(store)] == ["hashed@512"]
 
 
-@pytest.mark.parametrize("name", ["openai", "ollama/nomic-embed-text", "/models/theirs", "fastembed/x", "none", "auto"])
-def test_the_word_of_an_index_alone_loads_nothing_remote_and_no_path(store: SqliteStore, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["openai", "ollama/nomic-embed-text", "/models/theirs", "fastembed/x", "none", "auto"]
+)
+def test_the_word_of_an_index_alone_loads_nothing_remote_and_no_path(
+    store: SqliteStore, name: str
+) -> None:
     loaded: list[str] = []
 
     def load(wanted: str) -> Embedder:
@@ -202,20 +222,33 @@ def test_an_old_local_model_answers_although_the_settings_name_another(store: Sq
     assert asked is not None
     assert asked.model == "hashed@256"
     (notice,) = one.pending(store)
-    assert notice.message == "3 of 3 passages have no vector of hashed@512 yet; hashed@256 answers until they do"
+    assert (
+        notice.message
+        == "3 of 3 passages have no vector of hashed@512 yet; hashed@256 answers until they do"
+    )
 
 
 def test_none_ends_the_chain_and_is_a_choice(store: SqliteStore) -> None:
     fill(store, Named("old"), pin=True)
     one = named_chain("none")
-    assert (one.levels(store), one.question(store, "cat"), one.notices(store), one.pending(store)) == ([], None, [], [])
-    assert [level.id for level in named_chain("hashed", "none", "local").levels(store)] == ["hashed@256"]
+    assert (
+        one.levels(store),
+        one.question(store, "cat"),
+        one.notices(store),
+        one.pending(store),
+    ) == ([], None, [], [])
+    assert [level.id for level in named_chain("hashed", "none", "local").levels(store)] == [
+        "hashed@256"
+    ]
 
 
 def test_a_level_that_cannot_be_loaded_is_passed_over(store: SqliteStore) -> None:
     error = EmbedderError("no key", hint="set OPENAI_API_KEY")
     one = chain(error, Named("second"))
-    assert [(level.id, level.error) for level in one.levels(store)] == [("m0", error), ("second", None)]
+    assert [(level.id, level.error) for level in one.levels(store)] == [
+        ("m0", error),
+        ("second", None),
+    ]
     assert one.first(store).id == "second"  # type: ignore[union-attr]
     assert one.notices(store) == []
 
@@ -223,7 +256,11 @@ def test_a_level_that_cannot_be_loaded_is_passed_over(store: SqliteStore) -> Non
 def test_when_none_can_be_loaded_it_is_said_once(store: SqliteStore) -> None:
     errors = [EmbedderError(f"no key {n}", hint=f"set {n}") for n in range(2)]
     (notice,) = chain(*errors).notices(store)
-    assert (notice.code, notice.message, notice.hint) == ("no_embedder", "keywords only: no key 0; no key 1", "set 0")
+    assert (notice.code, notice.message, notice.hint) == (
+        "no_embedder",
+        "keywords only: no key 0; no key 1",
+        "set 0",
+    )
 
 
 def test_a_wrong_name_is_the_callers_error(store: SqliteStore) -> None:
@@ -269,8 +306,12 @@ def test_a_model_that_could_not_be_loaded_is_tried_again_after_a_while(store: Sq
 def test_a_probe_says_how_fast_how_large_and_how_sane(store: SqliteStore) -> None:
     hanging = Hanging()
     models: Sequence[Embedder | EmbedderError] = [
-        Named("good"), Mad("mad"), Flapping("dead", dead=True), hanging, EmbedderError("no key", hint="set it"),
-    ]  # fmt: skip
+        Named("good"),
+        Mad("mad"),
+        Flapping("dead", dead=True),
+        hanging,
+        EmbedderError("no key", hint="set it"),
+    ]
     one = chain(*models)
     good, mad, dead, absent = one.probe(store, ["m0", "m1", "m2", "m4"], deadline_s=30)
     (late,) = one.probe(store, ["m3"], deadline_s=0.2)

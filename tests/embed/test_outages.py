@@ -40,11 +40,20 @@ def test_a_model_that_is_well_leaves_no_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "{", "[]", "3", '{"far": 3}', '{"far": []}', '{"far": ["a", 1]}', '{"far": [1e999, 1]}',
+        "",
+        "{",
+        "[]",
+        "3",
+        '{"far": 3}',
+        '{"far": []}',
+        '{"far": ["a", 1]}',
+        '{"far": [1e999, 1]}',
         '{"far": [1, NaN]}',
-        '{"far": [-1, 9e9]}', '{"far": {}}', "[" * 100_000,
+        '{"far": [-1, 9e9]}',
+        '{"far": {}}',
+        "[" * 100_000,
     ],
-)  # fmt: skip
+)
 def test_a_file_that_makes_no_sense_is_as_none(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.json"
     path.write_text(text)

@@ -1,4 +1,6 @@
-"""Rerankers: the packaged one for real, one over HTTP against a server of ours, and a plain function."""
+"""Rerankers: the packaged one for real, one over HTTP against a server of ours, and a plain
+function.
+"""
 
 from __future__ import annotations
 
@@ -51,13 +53,17 @@ def test_the_packaged_model_gives_up_at_the_deadline(encoder: CrossEncoder) -> N
 
 
 class Endpoint(ThreadingHTTPServer):
-    """A reranking server on the loopback that validates what it is asked and answers as a test says."""
+    """A reranking server on the loopback that validates what it is asked and answers as a test
+    says.
+    """
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Asked)
-        self.answer: Callable[[Asked, Any], None] = lambda asked, body: asked.json(ranked(body["documents"]))
+        self.answer: Callable[[Asked, Any], None] = lambda asked, body: asked.json(
+            ranked(body["documents"])
+        )
         self.requests: list[tuple[str, dict[str, str], Any]] = []
 
     @property
@@ -74,7 +80,9 @@ class Asked(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers["Content-Length"]))
         body = json.loads(raw)
         self.server.requests.append((self.path, dict(self.headers.items()), body))
-        if self.headers["Content-Type"] != "application/json" or not isinstance(body.get("query"), str):
+        if self.headers["Content-Type"] != "application/json" or not isinstance(
+            body.get("query"), str
+        ):
             self.send_error(422)
             return
         self.server.answer(self, body)
@@ -86,7 +94,9 @@ class Asked(BaseHTTPRequestHandler):
     def json(self, value: Any, *, status: int = 200) -> None:
         self.raw(json.dumps(value).encode(), status=status)
 
-    def raw(self, data: bytes, *, status: int = 200, length: int | None = None, **headers: str) -> None:
+    def raw(
+        self, data: bytes, *, status: int = 200, length: int | None = None, **headers: str
+    ) -> None:
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -135,8 +145,13 @@ def test_the_jina_and_cohere_shape(endpoint: Endpoint) -> None:
 
 
 def test_the_tei_shape(endpoint: Endpoint) -> None:
-    endpoint.answer = lambda asked, body: asked.json([{"index": 1, "score": 0.9}, {"index": 0, "score": 0.2}])
-    assert HttpReranker(endpoint.url, shape="tei").score("q", ["a", "b\ud800"], deadline_s=60) == [0.2, 0.9]
+    endpoint.answer = lambda asked, body: asked.json(
+        [{"index": 1, "score": 0.9}, {"index": 0, "score": 0.2}]
+    )
+    assert HttpReranker(endpoint.url, shape="tei").score("q", ["a", "b\ud800"], deadline_s=60) == [
+        0.2,
+        0.9,
+    ]
     _, headers, body = endpoint.requests[0]
     assert "Authorization" not in headers
     assert body == {"query": "q", "texts": ["a", "b\ud800"], "raw_scores": False}
@@ -161,18 +176,36 @@ def rows(*pairs: tuple[Any, Any]) -> dict[str, Any]:
 
 
 FAULTS: dict[str, tuple[Callable[[Asked, Any], None], str]] = {
-    "server error": (lambda asked, body: asked.raw(b"oops", status=500), "500 Internal Server Error"),
+    "server error": (
+        lambda asked, body: asked.raw(b"oops", status=500),
+        "500 Internal Server Error",
+    ),
     "unauthorised": (lambda asked, body: asked.raw(b"{}", status=401), "401 Unauthorized"),
     "cut off": (lambda asked, body: asked.raw(b'{"results": [', length=4000), "cut off"),
-    "no answer": (lambda asked, body: asked.connection.shutdown(socket.SHUT_RDWR), "did not rerank"),
+    "no answer": (
+        lambda asked, body: asked.connection.shutdown(socket.SHUT_RDWR),
+        "did not rerank",
+    ),
     "not JSON": (lambda asked, body: asked.raw(b"<html>"), "Expecting value"),
     "not UTF-8": (lambda asked, body: asked.raw(b"\xff\xfe\xff"), "did not rerank"),
     "nested": (lambda asked, body: asked.raw(b"[" * 100_000), "did not rerank"),
     "one left out": (lambda asked, body: asked.json(rows((0, 0.5))), "exactly the 2 passages"),
-    "one too many": (lambda asked, body: asked.json(rows((0, 0.5), (1, 0.5), (2, 0.5))), "exactly the 2 passages"),
-    "one twice": (lambda asked, body: asked.json(rows((0, 0.5), (1, 0.4), (1, 0.3))), "exactly the 2 passages"),
-    "negative index": (lambda asked, body: asked.json(rows((-1, 0.5), (0, 0.5))), "exactly the 2 passages"),
-    "NaN": (lambda asked, body: asked.json(rows((0, 0.5), (1, float("nan")))), "a score is not a number"),
+    "one too many": (
+        lambda asked, body: asked.json(rows((0, 0.5), (1, 0.5), (2, 0.5))),
+        "exactly the 2 passages",
+    ),
+    "one twice": (
+        lambda asked, body: asked.json(rows((0, 0.5), (1, 0.4), (1, 0.3))),
+        "exactly the 2 passages",
+    ),
+    "negative index": (
+        lambda asked, body: asked.json(rows((-1, 0.5), (0, 0.5))),
+        "exactly the 2 passages",
+    ),
+    "NaN": (
+        lambda asked, body: asked.json(rows((0, 0.5), (1, float("nan")))),
+        "a score is not a number",
+    ),
     "null": (lambda asked, body: asked.json(rows((0, 0.5), (1, None))), "did not rerank"),
     "no results": (lambda asked, body: asked.json({"detail": "no"}), "results"),
     "a number": (lambda asked, body: asked.json(7), "did not rerank"),
@@ -180,7 +213,9 @@ FAULTS: dict[str, tuple[Callable[[Asked, Any], None], str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_whatever_goes_wrong_is_one_error_that_tells_no_secret(endpoint: Endpoint, fault: str) -> None:
+def test_whatever_goes_wrong_is_one_error_that_tells_no_secret(
+    endpoint: Endpoint, fault: str
+) -> None:
     endpoint.answer, message = FAULTS[fault]
     with pytest.raises(EmbedderError, match=message) as caught:
         HttpReranker(endpoint.url, model="m", key="secret").score("q", ["a", "b"], deadline_s=60)
@@ -198,14 +233,18 @@ def test_nobody_at_the_address() -> None:
         HttpReranker(f"http://127.0.0.1:{port}/").score("q", ["a"], deadline_s=60)
 
 
-@pytest.mark.parametrize("url", ["file:///etc/hostname", "rerank.example", "", "http://", "http://127.0.0.1:x/"])
+@pytest.mark.parametrize(
+    "url", ["file:///etc/hostname", "rerank.example", "", "http://", "http://127.0.0.1:x/"]
+)
 def test_what_is_no_http_address_is_refused(url: str) -> None:
     with pytest.raises(EmbedderError):
         HttpReranker(url).score("q", ["a"], deadline_s=1)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_carries_neither_question_nor_key_to_another_host(endpoint: Endpoint, status: int) -> None:
+def test_a_redirect_carries_neither_question_nor_key_to_another_host(
+    endpoint: Endpoint, status: int
+) -> None:
     with served() as other:
         endpoint.answer = lambda asked, body: asked.raw(b"", status=status, Location=other.url)
         with pytest.raises(EmbedderError, match=f"it answered {status}"):

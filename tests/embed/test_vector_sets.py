@@ -24,7 +24,9 @@ from tests.store.made import put_document
 @pytest.fixture
 def store() -> SqliteStore:
     made = SqliteStore(None)
-    chunks = [Chunk(f"id{n}", "a.md", "memory", n, n, (), f"text {n}", f"hash{n}") for n in range(3)]
+    chunks = [
+        Chunk(f"id{n}", "a.md", "memory", n, n, (), f"text {n}", f"hash{n}") for n in range(3)
+    ]
     put_document(made, Document("a.md", "memory", 1, 1, ""), "d", Facts(), chunks)
     return made
 

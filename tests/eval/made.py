@@ -8,15 +8,30 @@ from pathlib import Path
 from typing import Any
 
 CORPUS = [
-    {"id": "d1", "workspace": "w1", "path": "memory/2026-01-10.md", "text": "# Ports\n\nThe staging port is 8443.\n"},
+    {
+        "id": "d1",
+        "workspace": "w1",
+        "path": "memory/2026-01-10.md",
+        "text": "# Ports\n\nThe staging port is 8443.\n",
+    },
     {
         "id": "d2",
         "workspace": "w1",
         "path": "memory/2026-02-10.md",
         "text": "# Ports\n\nThe staging port moved: 9443.\n",
     },
-    {"id": "d3", "workspace": "w1", "path": "memory/tea.md", "text": "# Tea\n\nGreen tea, three minutes.\n"},
-    {"id": "d4", "workspace": "w2", "path": "memory/tea.md", "text": "# Tea\n\nBlack tea, five minutes.\n"},
+    {
+        "id": "d3",
+        "workspace": "w1",
+        "path": "memory/tea.md",
+        "text": "# Tea\n\nGreen tea, three minutes.\n",
+    },
+    {
+        "id": "d4",
+        "workspace": "w2",
+        "path": "memory/tea.md",
+        "text": "# Tea\n\nBlack tea, five minutes.\n",
+    },
 ]
 QUERIES = [
     {"id": "q1", "workspace": "w1", "text": "staging port", "type": "fact", "date": "2026-03-12"},

@@ -13,13 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import RR, R, Success, nDCG
 
-from notewell.eval.metrics import Paired, auroc, hit, ndcg, paired_bootstrap, recall, reciprocal_rank, reliability
+from notewell.eval.metrics import (
+    Paired,
+    auroc,
+    hit,
+    ndcg,
+    paired_bootstrap,
+    recall,
+    reciprocal_rank,
+    reliability,
+)
 
 DOCUMENTS = [f"d{i:02}" for i in range(30)]
 rankings = st.lists(st.sampled_from(DOCUMENTS), max_size=20, unique=True)
-labels = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 3), min_size=1, max_size=12).filter(
-    lambda grades: any(grades.values())
-)
+labels = st.dictionaries(
+    st.sampled_from(DOCUMENTS), st.integers(0, 3), min_size=1, max_size=12
+).filter(lambda grades: any(grades.values()))
 ORACLES: dict[Any, Callable[[list[str], dict[str, int]], float]] = {
     nDCG @ 10: ndcg,
     R @ 5: lambda ranking, grades: recall(ranking, grades, 5),

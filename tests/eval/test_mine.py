@@ -26,7 +26,11 @@ def notes(memory: Memory, write: Write) -> list[Chunk]:
     for path, text in NOTES.items():
         write(path, text)
     memory.sync()
-    return [c for path in sorted(memory.store.documents.stored()) for c in memory.store.documents.chunks_of(path)]
+    return [
+        c
+        for path in sorted(memory.store.documents.stored())
+        for c in memory.store.documents.chunks_of(path)
+    ]
 
 
 def test_three_kinds_of_questions_expect_lines_that_exist(memory: Memory, write: Write) -> None:
@@ -37,10 +41,15 @@ def test_three_kinds_of_questions_expect_lines_that_exist(memory: Memory, write:
         lines = NOTES[path].splitlines()
         assert 1 <= int(first) <= int(last) <= len(lines)
     headings = {row["query"]: row["expect"] for row in rows if row["type"] == "heading"}
-    assert headings == {"Router in the hall": "memory/router.md#5-6", "Green tea recipe": "memory/tea.md#3-4"}
+    assert headings == {
+        "Router in the hall": "memory/router.md#5-6",
+        "Green tea recipe": "memory/tea.md#3-4",
+    }
 
 
-def test_terms_stand_in_the_lines_expected_and_a_paraphrase_lacks_them(memory: Memory, write: Write) -> None:
+def test_terms_stand_in_the_lines_expected_and_a_paraphrase_lacks_them(
+    memory: Memory, write: Write
+) -> None:
     rows = propose(memory.store, notes(memory, write))
     for row in rows:
         text = NOTES[row["expect"].partition("#")[0]]
@@ -51,7 +60,9 @@ def test_terms_stand_in_the_lines_expected_and_a_paraphrase_lacks_them(memory: M
             assert not terms[row["expect"]] & set(row["query"].split())
 
 
-def test_the_same_notes_give_the_same_questions_in_whatever_order(memory: Memory, write: Write) -> None:
+def test_the_same_notes_give_the_same_questions_in_whatever_order(
+    memory: Memory, write: Write
+) -> None:
     chunks = notes(memory, write)
     assert propose(memory.store, chunks) == propose(memory.store, chunks[::-1])
 
@@ -61,7 +72,9 @@ def test_no_more_than_was_asked_for_and_none_twice(memory: Memory, write: Write)
     every = propose(memory.store, chunks)
     assert propose(memory.store, chunks, most=2) == every[:2]
     assert len({row["query"] for row in every}) == len(every)
-    assert all("short" not in row["expect"] for row in every), "a note of two words makes no question"
+    assert all("short" not in row["expect"] for row in every), (
+        "a note of two words makes no question"
+    )
 
 
 def test_what_is_proposed_can_be_measured(memory: Memory, write: Write) -> None:

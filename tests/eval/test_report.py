@@ -16,10 +16,19 @@ from notewell.eval.sets import Question
 def run_of(profile: str, *values: float, name: str = "tiny", silent: int = 0) -> Run:
     """A run whose questions have these nDCG figures, and so many that nothing answers."""
     scores = [
-        Scores(Question(f"q{i}", "x", kind="ab"[i % 2], grades={"a": 1}), {"ndcg@10": v}, v, ((v, v > 0.5),), (), 2.0)
+        Scores(
+            Question(f"q{i}", "x", kind="ab"[i % 2], grades={"a": 1}),
+            {"ndcg@10": v},
+            v,
+            ((v, v > 0.5),),
+            (),
+            2.0,
+        )
         for i, v in enumerate(values)
     ]
-    scores += [Scores(Question(f"s{i}", "x", kind="none"), {}, 0.0, (), (), 4.0) for i in range(silent)]
+    scores += [
+        Scores(Question(f"s{i}", "x", kind="none"), {}, 0.0, (), (), 4.0) for i in range(silent)
+    ]
     return Run(name, profile, tuple(scores))
 
 
@@ -101,7 +110,9 @@ def test_the_gate_holds_every_run_to_the_bar() -> None:
     assert report.gate(runs, None, None) == []
     assert report.gate(runs, None, 0.25) == []
     assert report.gate(runs, None, 0.5) == ["tiny lexical: nDCG@10 0.2500 is below 0.5"]
-    assert report.gate([run_of("default", silent=2)], None, 0.5) == [], "nothing to answer, nothing to object to"
+    assert report.gate([run_of("default", silent=2)], None, 0.5) == [], (
+        "nothing to answer, nothing to object to"
+    )
 
 
 def saved(path: Path, *runs: Run) -> Path:
@@ -109,12 +120,16 @@ def saved(path: Path, *runs: Run) -> Path:
     return path
 
 
-def test_the_gate_objects_to_what_is_worse_than_the_baseline_by_more_than_the_slack(tmp_path: Path) -> None:
+def test_the_gate_objects_to_what_is_worse_than_the_baseline_by_more_than_the_slack(
+    tmp_path: Path,
+) -> None:
     before = saved(tmp_path / "before.json", run_of("default", 0.5, 1.0))
     assert report.gate([run_of("default", 0.5, 1.0)], before, None) == []
     assert report.gate([run_of("default", 0.9, 1.0)], before, None) == []
     worse = run_of("default", 0.5, 0.9)
-    assert report.gate([worse], before, None) == ["tiny default: nDCG@10 0.7000, the baseline has 0.7500"]
+    assert report.gate([worse], before, None) == [
+        "tiny default: nDCG@10 0.7000, the baseline has 0.7500"
+    ]
     assert report.gate([worse], before, 0.06) == []
 
 
@@ -123,7 +138,9 @@ def test_rounding_in_the_saved_file_is_no_objection(tmp_path: Path) -> None:
     assert report.gate([run], saved(tmp_path / "before.json", run), None) == []
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"sets": []}', '{"sets": {"tiny": {"default": 3}}}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"sets": []}', '{"sets": {"tiny": {"default": 3}}}']
+)
 def test_a_baseline_that_is_no_saved_evaluation_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "before.json").write_text(text)
     with pytest.raises(UsageError, match="is not a saved evaluation") as caught:

@@ -26,7 +26,10 @@ NEW, OLD = "memory/2026-02-10.md", "memory/2026-01-10.md"
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     tiny = load(write_set(tmp_path_factory.mktemp("sets") / "tiny"))
-    return {r.profile: r for r in evaluate(tiny, ["lexical", "vector", "default"], embedder=HashedEmbedder())}
+    return {
+        r.profile: r
+        for r in evaluate(tiny, ["lexical", "vector", "default"], embedder=HashedEmbedder())
+    }
 
 
 def test_every_question_is_asked_once_under_every_profile(runs: dict[str, Run]) -> None:
@@ -43,7 +46,12 @@ def test_the_figures_of_the_keyword_leg_by_hand(runs: dict[str, Run]) -> None:
     assert run.values("ndcg@10") == {"q1": pytest.approx(turned), "q2": 1.0, "q3": 1.0}
     summary = run.summary()
     assert summary["ndcg@10"] == pytest.approx((turned + 2) / 3)
-    assert (summary["hit@1"], summary["recall@5"], summary["mrr@10"], summary["shown_hit"]) == (1.0, 1.0, 1.0, 1.0)
+    assert (summary["hit@1"], summary["recall@5"], summary["mrr@10"], summary["shown_hit"]) == (
+        1.0,
+        1.0,
+        1.0,
+        1.0,
+    )
     assert (summary["cov@5"], summary["spanhit@5"]) == (1.0, 1.0)
     assert summary["freshness"] == 0.0
     assert summary["auroc"] == 1.0, "the question that nothing answers has no hit and no confidence"
@@ -63,11 +71,16 @@ def test_a_type_of_question_has_its_own_figures(runs: dict[str, Run]) -> None:
 def test_workspaces_do_not_see_each_other(runs: dict[str, Run]) -> None:
     assert runs["vector"].values("recall@10") == {"q1": 1.0, "q2": 1.0, "q3": 1.0}
     tokens = runs["vector"].values("tokens")
-    assert tokens["q3"] == tokens["q4"], "the second workspace has one note, and a vector finds it for anything"
+    assert tokens["q3"] == tokens["q4"], (
+        "the second workspace has one note, and a vector finds it for anything"
+    )
 
 
 def hits(*paths: str, confidence: float = 0.5) -> list[Candidate]:
-    return [candidate(f"c{i}", 0.5, "four", path=p, signals={"confidence": confidence}) for i, p in enumerate(paths)]
+    return [
+        candidate(f"c{i}", 0.5, "four", path=p, signals={"confidence": confidence})
+        for i, p in enumerate(paths)
+    ]
 
 
 def scored(question: Question, found: list[Candidate], *, shown: int = 2) -> Scores:
@@ -75,7 +88,8 @@ def scored(question: Question, found: list[Candidate], *, shown: int = 2) -> Sco
 
 
 @pytest.mark.parametrize(
-    ("found", "fresh"), [((NEW, OLD), 1.0), ((OLD, NEW), 0.0), ((NEW,), 1.0), ((OLD,), 0.0), (("x.md",), 0.5)]
+    ("found", "fresh"),
+    [((NEW, OLD), 1.0), ((OLD, NEW), 0.0), ((NEW,), 1.0), ((OLD,), 0.0), (("x.md",), 0.5)],
 )
 def test_freshness_is_the_newer_note_above_the_older(found: tuple[str, ...], fresh: float) -> None:
     question = Question("q", "port", grades={NEW: 1}, newer_older=((NEW, OLD),))
@@ -112,7 +126,9 @@ def test_what_is_shown_follows_the_profile(memory: Memory) -> None:
     assert memory.searcher.shown(likely, "default") == likely[:6]
     assert memory.searcher.shown(found, "siftcoder") == found[:5]
     weak = [replace(c, score=0.3) for c in found]
-    assert memory.searcher.shown([found[0], *weak], "openclaw") == found[:1], "its own threshold is 0.35 of the score"
+    assert memory.searcher.shown([found[0], *weak], "openclaw") == found[:1], (
+        "its own threshold is 0.35 of the score"
+    )
 
 
 def test_calibration_pairs_the_first_six_confidences_with_the_truth() -> None:
@@ -128,15 +144,23 @@ def test_where_lines_are_labelled_only_a_passage_that_touches_them_is_relevant()
     grades = {"a.md": 1, "b.md": 1}
     question = Question("q", "x", grades=grades, spans=(Span("a.md", 1, 1), Span("b.md", 5, 9)))
     found = scored(question, hits("a.md", "b.md", confidence=0.7))
-    assert found.calibration == ((0.7, True), (0.7, False)), "the passages here are line 1 of their file"
-    assert [relevant(c.chunk, question) for c in hits("a.md", "b.md", "c.md")] == [True, False, False]
+    assert found.calibration == ((0.7, True), (0.7, False)), (
+        "the passages here are line 1 of their file"
+    )
+    assert [relevant(c.chunk, question) for c in hits("a.md", "b.md", "c.md")] == [
+        True,
+        False,
+        False,
+    ]
     bare = Question("q", "x", grades=grades)
     assert [relevant(c.chunk, bare) for c in hits("a.md", "b.md", "c.md")] == [True, True, False]
 
 
 def test_evidence_spans_are_covered_by_lines_not_by_files() -> None:
     one = Span("a.md", 1, 1)
-    question = Question("q", "x", grades={"a.md": 1}, spans=(one, Span("a.md", 5, 9), Span("b.md", 1, 1)))
+    question = Question(
+        "q", "x", grades={"a.md": 1}, spans=(one, Span("a.md", 5, 9), Span("b.md", 1, 1))
+    )
     values = scored(question, hits("a.md")).values
     assert [values["cov@5"], values["spanhit@5"]] == pytest.approx([1 / 3, 1.0])
     missed = scored(question, hits(*["x.md"] * 5, "a.md")).values
@@ -147,7 +171,9 @@ def test_a_question_that_only_has_labels_of_0_is_one_that_nothing_answers() -> N
     silent = scored(Question("q", "x", grades={"a.md": 0}), hits("a.md", confidence=0.9))
     sure = scored(Question("r", "y", grades={"a.md": 1}), hits("a.md", confidence=0.3))
     assert "ndcg@10" not in silent.values
-    assert Run("s", "p", (silent, sure)).summary()["auroc"] == 0.0, "more confident where there is nothing"
+    assert Run("s", "p", (silent, sure)).summary()["auroc"] == 0.0, (
+        "more confident where there is nothing"
+    )
 
 
 def test_a_question_without_hits_scores_nothing() -> None:
@@ -170,7 +196,12 @@ def test_a_set_without_a_corpus_needs_a_workspace() -> None:
 
 
 def test_the_same_run_has_the_same_figures(runs: dict[str, Run], tmp_path: Path) -> None:
-    again = {r.profile: r for r in evaluate(load(write_set(tmp_path / "tiny")), list(runs), embedder=HashedEmbedder())}
+    again = {
+        r.profile: r
+        for r in evaluate(load(write_set(tmp_path / "tiny")), list(runs), embedder=HashedEmbedder())
+    }
     for name, run in runs.items():
         one, two = run.summary(), again[name].summary()
-        assert {k: v for k, v in one.items() if k != "ms"} == {k: v for k, v in two.items() if k != "ms"}
+        assert {k: v for k, v in one.items() if k != "ms"} == {
+            k: v for k, v in two.items() if k != "ms"
+        }

@@ -1,4 +1,6 @@
-"""Labelled questions from files: the public format, anybody's own, and files that are not as they should be."""
+"""Labelled questions from files: the public format, anybody's own, and files that are not as they
+should be.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def test_spans_pairs_workspaces_types_and_dates_may_be_missing(tmp_path: Path) -
     (folder / "corpus.jsonl").write_text(jsonl([{"id": "1", "path": "a.md", "text": "x"}]))
     (folder / "queries.jsonl").write_text(jsonl([{"id": "q", "text": "x?"}]))
     (folder / "qrels.tsv").write_bytes(b"q\t1\t1\r\n\r\n")
-    assert load(folder) == EvalSet("bare", (Question("q", "x?", grades={"a.md": 1}),), {"": {"a.md": "x"}})
+    assert load(folder) == EvalSet(
+        "bare", (Question("q", "x?", grades={"a.md": 1}),), {"": {"a.md": "x"}}
+    )
 
 
 def test_a_label_of_0_is_no_answer() -> None:
@@ -52,21 +56,39 @@ def test_a_label_of_0_is_no_answer() -> None:
     ("name", "text", "message"),
     [
         ("corpus_jsonl", '{"id": "d1"', "corpus.jsonl line 1 is not JSON"),
-        ("corpus_jsonl", '\n{"id": "d1", "path": "a.md"}', "corpus.jsonl entry 1: 'text' is missing"),
+        (
+            "corpus_jsonl",
+            '\n{"id": "d1", "path": "a.md"}',
+            "corpus.jsonl entry 1: 'text' is missing",
+        ),
         ("corpus_jsonl", "[1]", "corpus.jsonl entry 1"),
         ("corpus_jsonl", "", "entry 1: 'd2' is missing or unknown"),
         ("qrels_tsv", "query-id\tcorpus-id\tscore", "qrels.tsv entry 1"),
         ("qrels_tsv", "q1\td2\t2\nq1\td2", "qrels.tsv entry 2"),
         ("qrels_tsv", "q1\td2\thigh", "qrels.tsv entry 1: invalid literal"),
-        ("spans_jsonl", '{"id": "s1", "doc": "d9", "line_start": 1, "line_end": 1}', "spans.jsonl entry 1: 'd9'"),
+        (
+            "spans_jsonl",
+            '{"id": "s1", "doc": "d9", "line_start": 1, "line_end": 1}',
+            "spans.jsonl entry 1: 'd9'",
+        ),
         ("qrels_spans_tsv", "q1\ts9\t1", "qrels_spans.tsv entry 1: 's9'"),
         ("newer_older_tsv", "q1\td2", "newer_older.tsv entry 1"),
         ("queries_jsonl", '{"id": "q1"}', "queries.jsonl entry 1"),
-        ("queries_jsonl", '{"id": "q1", "text": "x", "workspace": "w9"}', "no document is in its workspace 'w9'"),
-        ("queries_jsonl", '{"id": "q1", "text": "x", "workspace": "w1", "date": "May"}', "queries.jsonl entry 1"),
+        (
+            "queries_jsonl",
+            '{"id": "q1", "text": "x", "workspace": "w9"}',
+            "no document is in its workspace 'w9'",
+        ),
+        (
+            "queries_jsonl",
+            '{"id": "q1", "text": "x", "workspace": "w1", "date": "May"}',
+            "queries.jsonl entry 1",
+        ),
     ],
 )
-def test_a_file_that_is_not_as_it_should_be_names_the_place(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_a_file_that_is_not_as_it_should_be_names_the_place(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
     with pytest.raises(UsageError) as caught:
         load(write_set(tmp_path / "tiny", **{name: text}))
     assert message in str(caught.value)
@@ -110,7 +132,12 @@ OWN = EvalSet(
 def test_your_own_questions_as_jsonl(tmp_path: Path) -> None:
     rows = [
         {"query": "port?", "expect": "memory/a.md#3"},
-        {"query": "tea?", "expect": ["b.md", "memory/c#.md#L4-L9"], "type": "how", "date": "2026-03-12"},
+        {
+            "query": "tea?",
+            "expect": ["b.md", "memory/c#.md#L4-L9"],
+            "type": "how",
+            "date": "2026-03-12",
+        },
         {"query": "zeppelin?"},
     ]
     (tmp_path / "mine.jsonl").write_text("\ufeff" + jsonl(rows) + "\n", encoding="utf-8")
@@ -127,7 +154,9 @@ def test_your_own_questions_as_yaml(tmp_path: Path) -> None:
     assert load(tmp_path / "mine.yaml") == OWN
 
 
-def test_yaml_without_pyyaml_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_yaml_without_pyyaml_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "yaml", None)
     (tmp_path / "mine.yaml").write_text("- query: x\n")
     with pytest.raises(UsageError, match="needs PyYAML") as caught:
@@ -135,8 +164,12 @@ def test_yaml_without_pyyaml_says_what_to_install(tmp_path: Path, monkeypatch: p
     assert caught.value.hint == "pip install pyyaml, or write JSONL"
 
 
-@pytest.mark.parametrize(("text", "message"), [("query: x", "not a list of questions"), ("- [", "not valid YAML")])
-def test_yaml_that_is_no_list_of_questions_is_refused(tmp_path: Path, text: str, message: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"), [("query: x", "not a list of questions"), ("- [", "not valid YAML")]
+)
+def test_yaml_that_is_no_list_of_questions_is_refused(
+    tmp_path: Path, text: str, message: str
+) -> None:
     pytest.importorskip("yaml")
     (tmp_path / "mine.yml").write_text(text)
     with pytest.raises(UsageError, match=message):
@@ -155,7 +188,9 @@ def test_yaml_that_is_no_list_of_questions_is_refused(tmp_path: Path, text: str,
         ({"query": "x", "date": "May"}, "mine entry 2: Invalid isoformat"),
     ],
 )
-def test_a_question_of_yours_that_is_not_as_it_should_be_is_named_by_its_number(row: object, message: str) -> None:
+def test_a_question_of_yours_that_is_not_as_it_should_be_is_named_by_its_number(
+    row: object, message: str
+) -> None:
     with pytest.raises(UsageError) as caught:
         from_rows("mine", [{"query": "fine"}, row])
     assert message in str(caught.value)

@@ -1,4 +1,6 @@
-"""A disk that fails when it is told to: under SQLite as a VFS of our own, under the note files as a shim of `os`."""
+"""A disk that fails when it is told to: under SQLite as a VFS of our own, under the note files as a
+shim of `os`.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class Fate:
 
     def strikes(self, what: str) -> bool:
         self.calls += 1
-        due = bool(self.fail_at) and (self.calls == self.fail_at or (self.for_good and self.calls > self.fail_at))
+        due = bool(self.fail_at) and (
+            self.calls == self.fail_at or (self.for_good and self.calls > self.fail_at)
+        )
         self.struck[what] += due
         return due
 
@@ -118,7 +122,10 @@ class _File:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._inner.close()
 

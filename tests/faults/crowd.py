@@ -1,6 +1,8 @@
-"""Readers, indexers, a watcher and a switch of models on one index at once, each in a process of its own.
+"""Readers, indexers, a watcher and a switch of models on one index at once, each in a process of
+its own.
 
-`python -m tests.faults.crowd FOLDER SECONDS` prints one JSON object: what each was told, and every broken promise.
+`python -m tests.faults.crowd FOLDER SECONDS` prints one JSON object: what each was told, and every
+broken promise.
 """
 
 from __future__ import annotations
@@ -24,7 +26,15 @@ from tests.faults.lives import Say, asked, faults, forked, lines, make_notes
 
 READERS, INDEXERS = 8, 2
 FACT = "The codeword of the harbour master is zanzibar.\n"
-EXPECTED = {"indexing", "sync_cut", "scan_cut", "not_embedded", "embedding", "model_switching", "model_switched"}
+EXPECTED = {
+    "indexing",
+    "sync_cut",
+    "scan_cut",
+    "not_embedded",
+    "embedding",
+    "model_switching",
+    "model_switched",
+}
 
 
 def beacon(root: Path, number: int) -> None:
@@ -52,7 +62,10 @@ def reader(root: Path, until: float, seed: int) -> Callable[[Say], None]:
                 told["searches"] += 1
                 sure = memory.search("codeword of the harbour master", sync=chance.random() < 0.5)
                 if not sure.hits or "zanzibar" not in sure.hits[0].chunk.text:
-                    say(f"! a wrong answer: {[h.chunk.path for h in sure.hits]} {[n.code for n in sure.notices]}")
+                    say(
+                        f"! a wrong answer: {[h.chunk.path for h in sure.hits]} "
+                        f"{[n.code for n in sure.notices]}"
+                    )
                 words = " ".join(f"word{chance.randrange(300)}" for _ in range(3))
                 if not memory.search(words, min_score=0.0, sync=False).hits:
                     say(f"! nothing for {words}")
@@ -68,7 +81,9 @@ def indexer(root: Path, until: float, seed: int) -> Callable[[Say], None]:
         with Memory.open(root, embed__model="hashed") as memory:
             while time.time() < until:
                 place = root / f"memory/busy-{seed}-{chance.randrange(5)}.md"
-                place.write_text(f"# Busy\n\nSomething new at {time.time()} with word{chance.randrange(300)}.\n")
+                place.write_text(
+                    f"# Busy\n\nSomething new at {time.time()} with word{chance.randrange(300)}.\n"
+                )
                 memory.sync(force=chance.random() < 0.1)
                 runs += 1
         say(json.dumps({"runs": runs}))
@@ -79,7 +94,10 @@ def indexer(root: Path, until: float, seed: int) -> Callable[[Say], None]:
 def watcher(root: Path, until: float) -> Callable[[Say], None]:
     def work(say: Say) -> None:
         reports: list[Any] = []
-        with Memory.open(root, embed__model="hashed") as memory, memory.watch(reports.append, poll_s=0.1):
+        with (
+            Memory.open(root, embed__model="hashed") as memory,
+            memory.watch(reports.append, poll_s=0.1),
+        ):
             while time.time() < until:
                 time.sleep(0.05)
         say(json.dumps({"reports": len(reports)}))
@@ -91,7 +109,9 @@ def switcher(root: Path, until: float) -> Callable[[Say], None]:
     def work(say: Say) -> None:
         switches = 0
         while time.time() < until:
-            with Memory.open(root, embed__model=("hashed@512", "hashed@256")[switches % 2]) as memory:
+            with Memory.open(
+                root, embed__model=("hashed@512", "hashed@256")[switches % 2]
+            ) as memory:
                 memory.sync()
                 memory.prune()
             switches += 1
@@ -141,7 +161,11 @@ def main(folder: Path, seconds: float) -> dict[str, Any]:
         try:
             with Memory.open(root, embed__model="hashed") as memory:
                 memory.sync()
-                text = memory.search("where does the lighthouse beacon stand", min_score=0.0).hits[0].chunk.text
+                text = (
+                    memory.search("where does the lighthouse beacon stand", min_score=0.0)
+                    .hits[0]
+                    .chunk.text
+                )
             late = [] if f"number {number} now" in text else [f"{text} is not {number}"]
             return [*late, *faults(root)]
         except NotewellError as error:

@@ -1,4 +1,6 @@
-"""Small indexes that do what large ones do: after a few rows keywords are sealed and merged, and vectors packed."""
+"""Small indexes that do what large ones do: after a few rows keywords are sealed and merged, and
+vectors packed.
+"""
 
 from __future__ import annotations
 
@@ -18,5 +20,7 @@ SMALL = sizes.SegmentSizes(
 
 
 def seal_early(put: Callable[[object, str, object], None] = setattr) -> None:
-    """Sets small sizes for this process and those that it forks; only they can read an index that was made so."""
+    """Sets small sizes for this process and those that it forks; only they can read an index that
+    was made so.
+    """
     put(sizes, "DEFAULT_SIZES", SMALL)

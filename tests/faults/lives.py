@@ -1,8 +1,10 @@
-"""A program that lives many short lives: each does its work in a process of its own and is killed at a random moment.
+"""A program that lives many short lives: each does its work in a process of its own and is killed
+at a random moment.
 
-`python -m tests.faults.lives FOLDER ACT KILLS SEED` prints one JSON object: how many lives there were, how many of them
-were killed at their work, what they had reported as done, and every promise that was found broken afterwards. Lives are
-forked, so that a hundred of them take seconds; the parent itself never opens an index.
+`python -m tests.faults.lives FOLDER ACT KILLS SEED` prints one JSON object: how many lives there
+were, how many of them were killed at their work, what they had reported as done, and every promise
+that was found broken afterwards. Lives are forked, so that a hundred of them take seconds; the
+parent itself never opens an index.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ def make_notes(root: Path, *, notes: int = NOTES) -> None:
     (root / "memory").mkdir(parents=True, exist_ok=True)
     for n in range(notes):
         parts = [
-            f"## Topic {k}\n\n{' '.join(chance.choices(words, k=40))}. See [[note-{n // 2}]].\n\n" for k in range(3)
+            f"## Topic {k}\n\n{' '.join(chance.choices(words, k=40))}. See [[note-{n // 2}]].\n\n"
+            for k in range(3)
         ]
         (root / f"memory/note-{n}.md").write_text(f"# Note {n}\n\n" + "".join(parts))
         said = f"The staging port of the billing service is {8000 + n % 5}.\n"
@@ -81,13 +84,19 @@ def faults(root: Path, *, model: str = "none") -> list[str]:
     with Memory.open(root, embed__model=model) as memory:
         found = [n.code for n in memory.notices if n.code.startswith("index_")]
         with memory.store.writing():
-            found += [r[0] for r in sqlite_of(memory).connection.db.execute("PRAGMA integrity_check") if r[0] != "ok"]
+            found += [
+                r[0]
+                for r in sqlite_of(memory).connection.db.execute("PRAGMA integrity_check")
+                if r[0] != "ok"
+            ]
         return [*found, *memory.store.audit(), *_altered(memory.store)]
 
 
 @dataclass
 class Act:
-    """What a life does, over and over, saying what is done; and what must hold after it was killed."""
+    """What a life does, over and over, saying what is done; and what must hold after it was
+    killed.
+    """
 
     root: Path
     life: int = 0
@@ -121,7 +130,9 @@ class Index(Act):
             while True:
                 for n in chance.sample(range(NOTES), 5):
                     place = self.root / f"memory/note-{n}.md"
-                    place.write_text(f"# Note {n}\n\nrevision {chance.random()}\n\n" + place.read_text()[-800:])
+                    place.write_text(
+                        f"# Note {n}\n\nrevision {chance.random()}\n\n" + place.read_text()[-800:]
+                    )
                 gone = self.root / f"memory/note-{chance.randrange(NOTES)}.md"
                 kept = gone.read_bytes()
                 gone.unlink()
@@ -136,7 +147,11 @@ class Index(Act):
             if not place.exists() or not place.read_text().startswith("#"):
                 place.write_text(f"# Note {n}\n\nback again\n")
         with Memory.open(self.root, embed__model="hashed") as memory:
-            lost = [d for d in memory.store.documents.stored() if not memory.store.documents.chunks_of(d)]
+            lost = [
+                d
+                for d in memory.store.documents.stored()
+                if not memory.store.documents.chunks_of(d)
+            ]
         return [*faults(self.root), *lost]
 
     def end(self) -> list[str]:
@@ -146,7 +161,9 @@ class Index(Act):
         with Memory.open(self.root, embed__model="hashed", index__path=str(never_killed)) as memory:
             memory.sync()
         one, other = content(self.root / ".notewell/index.sqlite"), content(never_killed)
-        one["vectors"] = [v for v in one["vectors"] if v in other["vectors"]]  # those of text that is gone are a cache
+        one["vectors"] = [
+            v for v in one["vectors"] if v in other["vectors"]
+        ]  # those of text that is gone are a cache
         return [name for name in one if one[name] != other[name]]
 
 
@@ -167,7 +184,9 @@ class Reembed(Act):
         with Memory.open(self.root, embed__model="none") as memory:
             have, all_of_them = memory.store.vectors.coverage(pinned(memory.store))
             found = memory.search("staging port of the billing service")
-        half = [] if have == all_of_them else [f"the model that answers has {have} of {all_of_them}"]
+        half = (
+            [] if have == all_of_them else [f"the model that answers has {have} of {all_of_them}"]
+        )
         return [*faults(self.root), *half, *([] if found.hits else ["an empty answer"])]
 
 
@@ -177,8 +196,14 @@ class Remember(Act):
         with Memory.open(self.root, embed__model="none") as memory:
             for n in range(10_000):
                 word = letters(self.life * 10_000 + n)
-                shape: dict[str, Any] = chance.choice([{}, {"file": "memory/note-1.md", "heading": "Topic 1"}])
-                text = f"Entry is called {word}q. " + "It goes on. " * chance.choice([1, 300]) + f"End {word}z."
+                shape: dict[str, Any] = chance.choice(
+                    [{}, {"file": "memory/note-1.md", "heading": "Topic 1"}]
+                )
+                text = (
+                    f"Entry is called {word}q. "
+                    + "It goes on. " * chance.choice([1, 300])
+                    + f"End {word}z."
+                )
                 done = memory.remember(text, **shape, force=True)
                 say(f"{word} {done.path}")
 
@@ -188,11 +213,17 @@ class Remember(Act):
         told = {line.split()[0] for line in self.said}
         out = [f"{w} was reported and is gone" for w in told - set(ended)]
         out += [f"{w} stands there in part" for w in set(begun) ^ set(ended)]
-        out += [f"{p.name} is left" for p in self.root.glob("memory/.*") if time.time() - p.stat().st_mtime > 60]
+        out += [
+            f"{p.name} is left"
+            for p in self.root.glob("memory/.*")
+            if time.time() - p.stat().st_mtime > 60
+        ]
         with Memory.open(self.root, embed__model="none") as memory:
             memory.sync()
             last = self.said[-1].split()[0] if self.said else ""
-            if last and f"{last}z" not in "".join(h.chunk.text for h in memory.search(f"{last}z", sync=False).hits):
+            if last and f"{last}z" not in "".join(
+                h.chunk.text for h in memory.search(f"{last}z", sync=False).hits
+            ):
                 out.append(f"{last} is not found")
         return [*out, *faults(self.root)]
 
@@ -208,7 +239,11 @@ class Propose(Remember):
             for n in range(10_000):
                 word = letters(self.life * 10_000 + n)
                 file = chance.choice(["", "memory/note-1.md", f"memory/made-{word}.md"])
-                text = f"Entry is called {word}q. " + "It goes on. " * chance.choice([1, 300]) + f"End {word}z."
+                text = (
+                    f"Entry is called {word}q. "
+                    + "It goes on. " * chance.choice([1, 300])
+                    + f"End {word}z."
+                )
                 done = proposals.apply(proposals.remember(text, file=file, now=now).token, now=now)
                 if chance.random() < 0.3:
                     proposals.undo(done.undo)
@@ -218,8 +253,13 @@ class Propose(Remember):
 
 class Forget(Act):
     def begin(self) -> None:
-        lines = [f"- Fact {n} has the codeword{letters(n)}q and is whole{letters(n)}z." for n in self.own()]
-        (self.root / f"memory/life-{self.life}.md").write_text("# Life\n\nkept text\n\n" + "\n".join(lines) + "\n")
+        lines = [
+            f"- Fact {n} has the codeword{letters(n)}q and is whole{letters(n)}z."
+            for n in self.own()
+        ]
+        (self.root / f"memory/life-{self.life}.md").write_text(
+            "# Life\n\nkept text\n\n" + "\n".join(lines) + "\n"
+        )
 
     def own(self) -> range:
         return range(self.life * 30, self.life * 30 + 30)
@@ -237,14 +277,20 @@ class Forget(Act):
     def broken(self) -> list[str]:
         out = [line for line in self.said if line.startswith("!")]
         text = (self.root / f"memory/life-{self.life}.md").read_text()
-        if re.findall(r"codeword(\w+)q", text) != re.findall(r"whole(\w+)z", text) or text.count("kept text") != 1:
+        if (
+            re.findall(r"codeword(\w+)q", text) != re.findall(r"whole(\w+)z", text)
+            or text.count("kept text") != 1
+        ):
             out.append("a line stands there in part")
         told = {line for line in self.said if not line.startswith("!")}
         with Memory.open(self.root, embed__model="none") as memory:
             memory.sync()
             for n in self.own():
                 word = f"codeword{letters(n)}q"
-                there = any(word in h.chunk.text for h in memory.search(word, sync=False, min_score=0.0).hits)
+                there = any(
+                    word in h.chunk.text
+                    for h in memory.search(word, sync=False, min_score=0.0).hits
+                )
                 if there and word in told:
                     out.append(f"{word} is back")
             left = {f"codeword{letters(n)}q" for n in self.own()} - told
@@ -266,14 +312,26 @@ class Consolidate(Act):
         with Memory.open(self.root, embed__model="none") as memory:
             store = memory.store
             consolidate(store)
-            chunks = [c for path in store.documents.stored() for c in store.documents.chunks_of(path)]
+            chunks = [
+                c for path in store.documents.stored() for c in store.documents.chunks_of(path)
+            ]
             killed = store.relations.related(chunks, Filters())
             store.relations.reset_judgements()
             consolidate(store)
             whole = store.relations.related(chunks, Filters())
-        copies, conflicts = (sum(bool(getattr(r, name)) for r in whole.values()) for name in ("copy", "conflicts_with"))
-        out = [] if killed == whole else ["what passages are to each other is not what it would be without kills"]
-        return [*out, *([] if copies and conflicts else [f"{copies} copies and {conflicts} contradictions"])]
+        copies, conflicts = (
+            sum(bool(getattr(r, name)) for r in whole.values())
+            for name in ("copy", "conflicts_with")
+        )
+        out = (
+            []
+            if killed == whole
+            else ["what passages are to each other is not what it would be without kills"]
+        )
+        return [
+            *out,
+            *([] if copies and conflicts else [f"{copies} copies and {conflicts} contradictions"]),
+        ]
 
 
 class Migrate(Act):
@@ -294,7 +352,11 @@ class Migrate(Act):
                     for name, _, _ in store.vectors.models()
                     for key, row in sorted(
                         store.vectors.by_hash(
-                            name, [hash_of(r[0]) for r in store.connection.all("SELECT content_hash FROM vectors")]
+                            name,
+                            [
+                                hash_of(r[0])
+                                for r in store.connection.all("SELECT content_hash FROM vectors")
+                            ],
                         ).items()
                     )
                 ],
@@ -316,9 +378,17 @@ class Migrate(Act):
     def broken(self) -> list[str]:
         held = json.loads(json.dumps(self.held()))
         wanted = json.loads((self.root.parent / "now.json").read_text())
-        version = sqlite3.connect(self.root / ".notewell/index.sqlite").execute("PRAGMA user_version").fetchone()[0]
+        version = (
+            sqlite3.connect(self.root / ".notewell/index.sqlite")
+            .execute("PRAGMA user_version")
+            .fetchone()[0]
+        )
         out = [] if version == 4 else [f"the index is of version {version}"]
-        return [*out, *(f"{k} differ" for k in wanted if held[k] != wanted[k]), *faults(self.root, model="hashed")]
+        return [
+            *out,
+            *(f"{k} differ" for k in wanted if held[k] != wanted[k]),
+            *faults(self.root, model="hashed"),
+        ]
 
 
 class OnNetwork(Index):
@@ -328,7 +398,9 @@ class OnNetwork(Index):
         super().prepare()
         file = self.root / ".notewell/index.sqlite"
         assert not Path(f"{file}-wal").exists()
-        assert file.read_bytes()[18:20] == b"\x01\x01", "the file says that it has a rollback journal"
+        assert file.read_bytes()[18:20] == b"\x01\x01", (
+            "the file says that it has a rollback journal"
+        )
 
 
 class Link(Act):
@@ -339,7 +411,9 @@ class Link(Act):
         with Memory.open(self.root, embed__model="none") as memory:
             for n in range(10_000):
                 kind = f"k{letters(self.life * 10_000 + n)}"
-                memory.link("memory/note-1.md", kind, f"memory/note-{chance.randrange(2, NOTES)}.md")
+                memory.link(
+                    "memory/note-1.md", kind, f"memory/note-{chance.randrange(2, NOTES)}.md"
+                )
                 say(f"made {kind}")
                 if n % 3 == 2:
                     before = f"k{letters(self.life * 10_000 + n - 1)}"
@@ -356,13 +430,22 @@ class Link(Act):
             if not line.startswith("!"):
                 told[line.split()[0]].add(line.split()[1])
         out = [n.message for n in notices]
-        out += [f"{kind} was made and is not there" for kind in told["made"] - told["going"] - set(there)]
+        out += [
+            f"{kind} was made and is not there"
+            for kind in told["made"] - told["going"] - set(there)
+        ]
         out += [f"{kind} was taken out and is there" for kind in told["gone"] & set(there)]
-        return [*out, *(["a link stands there twice"] if len(there) != len(set(there)) else []), *faults(self.root)]
+        return [
+            *out,
+            *(["a link stands there twice"] if len(there) != len(set(there)) else []),
+            *faults(self.root),
+        ]
 
 
 class Import(Act):
-    """Exports that grow from life to life: every note is whole, none is there twice, and nothing told is missing."""
+    """Exports that grow from life to life: every note is whole, none is there twice, and nothing
+    told is missing.
+    """
 
     TALKS = 30
 
@@ -376,12 +459,19 @@ class Import(Act):
 
     @staticmethod
     def talk(number: int, turns: int) -> dict[str, Any]:
-        said = [{"uuid": f"{number}-{t}", "sender": "human", "text": f"begin{t} end{t}"} for t in range(turns)]
+        said = [
+            {"uuid": f"{number}-{t}", "sender": "human", "text": f"begin{t} end{t}"}
+            for t in range(turns)
+        ]
         return {"uuid": str(number), "name": f"Talk {number}", "chat_messages": said}
 
     def broken(self) -> list[str]:
         made = sorted(self.root.glob("memory/imported/claude/*.md"))
-        out = [f"{len(made)} notes"] if len(made) > self.TALKS or (self.said and len(made) < self.TALKS) else []
+        out = (
+            [f"{len(made)} notes"]
+            if len(made) > self.TALKS or (self.said and len(made) < self.TALKS)
+            else []
+        )
         least = int(self.said[-1]) if self.said else 0
         for place in made:
             begun = re.findall(r"^begin(\d+) end\1$", place.read_text(), re.MULTILINE)
@@ -391,9 +481,17 @@ class Import(Act):
 
 
 ACTS: dict[str, type[Act]] = {
-    "index": Index, "reembed": Reembed, "remember": Remember, "propose": Propose, "forget": Forget,
-    "consolidate": Consolidate, "migrate": Migrate, "network": OnNetwork, "link": Link, "import": Import,
-}  # fmt: skip
+    "index": Index,
+    "reembed": Reembed,
+    "remember": Remember,
+    "propose": Propose,
+    "forget": Forget,
+    "consolidate": Consolidate,
+    "migrate": Migrate,
+    "network": OnNetwork,
+    "link": Link,
+    "import": Import,
+}
 
 
 def forked(work: Callable[[Say], None]) -> tuple[int, int]:
@@ -436,7 +534,9 @@ def asked(question: Callable[[], list[str]]) -> list[str]:
 
 
 def main(folder: Path, name: str, kills: int, seed: int) -> dict[str, Any]:
-    """Lives until so many were killed at their work; one that was done before the blow does not count."""
+    """Lives until so many were killed at their work; one that was done before the blow does not
+    count.
+    """
     chance = random.Random(seed)
     checking_vfs()
     seal_early()
@@ -461,21 +561,33 @@ def main(folder: Path, name: str, kills: int, seed: int) -> dict[str, Any]:
         act.life, act.said = life, []
         act.begin()
         child, out = forked(live)
-        at_work = os.read(out, len(AT_WORK)) == AT_WORK  # the moment is counted from here, however slow a fork is
+        at_work = (
+            os.read(out, len(AT_WORK)) == AT_WORK
+        )  # the moment is counted from here, however slow a fork is
         time.sleep(chance.random() * span)
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         act.said = list(lines(out))
         killed += at_work and os.WIFSIGNALED(status)
         reported += len(act.said)
-        # The moment is drawn from a span that is about two pieces of work long, however fast this machine is.
-        span = min(1.0, max(0.005, span * (1.2 if len(act.said) < 2 and not os.WIFEXITED(status) else 0.8)))
+        # The moment is drawn from a span that is about two pieces of work long, however fast this
+        # machine is.
+        span = min(
+            1.0, max(0.005, span * (1.2 if len(act.said) < 2 and not os.WIFEXITED(status) else 0.8))
+        )
         broken += [f"life {life}: {line}" for line in act.said if line.startswith("! ")]
         broken += [f"life {life}: {line}" for line in asked(act.broken)]
         life += 1
     broken += asked(act.end)
     took_s = round(time.monotonic() - begun)
-    return {"act": name, "lives": life, "killed": killed, "reported": reported, "took_s": took_s, "broken": broken}
+    return {
+        "act": name,
+        "lives": life,
+        "killed": killed,
+        "reported": reported,
+        "took_s": took_s,
+        "broken": broken,
+    }
 
 
 if __name__ == "__main__":

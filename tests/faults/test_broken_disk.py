@@ -1,4 +1,6 @@
-"""A disk that is full or fails at any one call, or from any one call on: nothing half, a hint, and then it works."""
+"""A disk that is full or fails at any one call, or from any one call on: nothing half, a hint, and
+then it works.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,11 @@ def every_failure(root: Path, folder: Path, fate: Fate, *, most: int, seed: int 
             fate.set(0, full=True)
             with Memory.open(root, embedder=HashedEmbedder(), index__path=str(file)) as memory:
                 assert memory.store.audit() == [], (n, kind, told)
-                assert not [m.code for m in memory.notices if m.code.startswith("index_")], (n, kind, told)
+                assert not [m.code for m in memory.notices if m.code.startswith("index_")], (
+                    n,
+                    kind,
+                    told,
+                )
                 memory.sync()
             assert content(file) == expected, (n, kind, told)
             for left in folder.glob(f"{n}-{kind}.*"):
@@ -97,7 +103,9 @@ def test_a_disk_that_fails_at_every_single_call(root: Path, tmp_path: Path, fate
     every_failure(root, tmp_path, fate, most=100_000)
 
 
-def test_a_disk_that_fails_while_a_search_brings_the_index_up_to_date(root: Path, tmp_path: Path, fate: Fate) -> None:
+def test_a_disk_that_fails_while_a_search_brings_the_index_up_to_date(
+    root: Path, tmp_path: Path, fate: Fate
+) -> None:
     make_notes(root, notes=3)
     file = tmp_path / "index.sqlite"
     fate.set(0, full=True)
@@ -111,8 +119,15 @@ def test_a_disk_that_fails_while_a_search_brings_the_index_up_to_date(root: Path
             codes = [m.code for m in found.notices]
             fate.set(0, full=True)
             if "not_synced" not in codes:
-                assert memory.search("harbour closed", now=NOW).hits[0].chunk.text.endswith(f"day {n}.")
-            assert memory.search(f"harbour closed on day {n}", now=NOW).hits[0].chunk.path == "memory/new.md"
+                assert (
+                    memory.search("harbour closed", now=NOW)
+                    .hits[0]
+                    .chunk.text.endswith(f"day {n}.")
+                )
+            assert (
+                memory.search(f"harbour closed on day {n}", now=NOW).hits[0].chunk.path
+                == "memory/new.md"
+            )
             assert memory.store.audit() == []
 
 
@@ -131,7 +146,9 @@ REMEMBER: dict[str, Work] = {
     "a short text into a new note": lambda m: m.remember(ENTRY, now=NOW),
     "a long text into a new note": lambda m: m.remember(LONG, now=NOW),
     "a text at the end of a note": lambda m: m.remember(ENTRY, file="memory/note-1.md", now=NOW),
-    "a text in the middle of a note": lambda m: m.remember(ENTRY, file="memory/note-1.md", heading="Topic 1", now=NOW),
+    "a text in the middle of a note": lambda m: m.remember(
+        ENTRY, file="memory/note-1.md", heading="Topic 1", now=NOW
+    ),
 }
 
 
@@ -158,18 +175,28 @@ def test_a_disk_that_fails_while_a_note_is_written(root: Path, shim: Fate, what:
                 shim.set(n, full=kind % 2 == 0, for_good=kind >= 2)
                 told = attempt(lambda: REMEMBER[what](memory))
                 shim.set(0, full=True)
-                assert notes_of(root) in (before, after), f"half an entry, or a file left over, after call {n}: {told}"
+                assert notes_of(root) in (before, after), (
+                    f"half an entry, or a file left over, after call {n}: {told}"
+                )
                 assert told or notes_of(root) == after, "what is reported as done is there"
                 attempt(lambda: REMEMBER[what](memory))
                 assert notes_of(root) == after, "the next time works, and twice is once"
-                assert memory.search("harbour of Bergen closed", now=NOW).hits[0].chunk.text.find("Bergen") >= 0
+                assert (
+                    memory.search("harbour of Bergen closed", now=NOW)
+                    .hits[0]
+                    .chunk.text.find("Bergen")
+                    >= 0
+                )
     assert faults(root) == []
 
 
 def test_a_disk_that_fails_while_something_is_forgotten(root: Path, shim: Fate) -> None:
     make_notes(root, notes=1)
     place = root / "memory/secret.md"
-    whole = "# Secrets\n\nThe harbour of Bergen is closed.\n\nThe codeword is zanzibar, as everybody knows.\n"
+    whole = (
+        "# Secrets\n\nThe harbour of Bergen is closed.\n\nThe codeword is zanzibar, as "
+        "everybody knows.\n"
+    )
     less = whole.replace("The codeword is zanzibar, as everybody knows.\n", "")
     n, calls = 0, 99
     while n <= calls:
@@ -187,7 +214,11 @@ def test_a_disk_that_fails_while_something_is_forgotten(root: Path, shim: Fate) 
             if not told:
                 assert not memory.search("zanzibar", now=NOW).hits
             assert memory.forget(query="zanzibar", yes=True, from_files=True).still_found == ()
-            assert not [h for h in memory.search("codeword zanzibar", now=NOW).hits if "zanzibar" in h.chunk.text]
+            assert not [
+                h
+                for h in memory.search("codeword zanzibar", now=NOW).hits
+                if "zanzibar" in h.chunk.text
+            ]
         assert not list(root.glob("memory/.*")), "no temporary file is left"
         n += 1
     assert calls > 3

@@ -1,4 +1,6 @@
-"""Twelve processes on one index: nobody is locked out, no answer is wrong or empty, and none is older than the last."""
+"""Twelve processes on one index: nobody is locked out, no answer is wrong or empty, and none is
+older than the last.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,11 @@ LONG_S = float(os.environ.get("FAULTS_CROWD_S", "120"))
 def crowd(folder: Path, seconds: float) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "tests.faults.crowd", str(folder), str(seconds)],
-        capture_output=True, cwd=Path(__file__).parents[2], check=False, text=True,
-    )  # fmt: skip
+        capture_output=True,
+        cwd=Path(__file__).parents[2],
+        check=False,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     told: dict[str, Any] = json.loads(done.stdout)
     print(done.stdout)  # noqa: T201 - the report of a long run, shown by `pytest -rP`
@@ -48,5 +53,7 @@ def test_twelve_processes_for_two_minutes(tmp_path: Path) -> None:
     told = crowd(tmp_path, LONG_S)
     check(told)
     everyone = told["told"]
-    assert all(everyone[f"reader {n}"]["latest"] > 0 for n in range(READERS)), "they saw the beacon move"
+    assert all(everyone[f"reader {n}"]["latest"] > 0 for n in range(READERS)), (
+        "they saw the beacon move"
+    )
     assert everyone["watcher"]["reports"] > 0

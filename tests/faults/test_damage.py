@@ -28,7 +28,13 @@ from tests.faults.early import seal_early
 from tests.faults.lives import make_notes
 
 NOW = dt.datetime(2026, 11, 15, 12)  # noqa: DTZ001 - a day of this place
-QUESTIONS = ("staging port of the billing service", "word17 word40 word111", "harbour of Bergen", "note-3", "word250")
+QUESTIONS = (
+    "staging port of the billing service",
+    "word17 word40 word111",
+    "harbour of Bergen",
+    "note-3",
+    "word250",
+)
 PAGE = 8192
 NOT_COMPARED = "not compared"
 Answers = list[list[tuple[str, int, float]]]
@@ -41,7 +47,8 @@ def shown(found: Found) -> list[tuple[str, int, float]]:
 def ask(memory: Memory) -> tuple[Answers, set[str]]:
     """The answers to all questions, and the notices of any of them.
 
-    `NOT_COMPARED` is among them where a search had no time to look for copies in a new index: it shows them all then.
+    `NOT_COMPARED` is among them where a search had no time to look for copies in a new index: it
+    shows them all then.
     """
     found: list[Found] = []
     codes: set[str] = set()
@@ -57,7 +64,9 @@ class Sample:
     def __init__(self, root: Path, *, notes: int = 12) -> None:
         self.root = root
         make_notes(root, notes=notes)
-        (root / "memory/harbour.md").write_text("The harbour of Bergen.\n\n" + "Long text without end. " * 900)
+        (root / "memory/harbour.md").write_text(
+            "The harbour of Bergen.\n\n" + "Long text without end. " * 900
+        )
         self.file = root / ".notewell/index.sqlite"
         with self.open() as memory:
             memory.sync()
@@ -79,7 +88,11 @@ class Sample:
             found["schema" if name == "sqlite_schema" else f"{name} {kind}"].append(number)
         found["header"] = [1]
         used = {n for pages in found.values() for n in pages}
-        found["freelist"] = [n for n in range(1, store.connection.all("PRAGMA page_count")[0][0] + 1) if n not in used]
+        found["freelist"] = [
+            n
+            for n in range(1, store.connection.all("PRAGMA page_count")[0][0] + 1)
+            if n not in used
+        ]
         return found
 
     def restore(self) -> None:
@@ -96,7 +109,9 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
 
 
 def check_answers(sample: Sample, what: str) -> set[str]:
-    """The answers are as they were, at the latest after a sync; the vectors too are mended by themselves."""
+    """The answers are as they were, at the latest after a sync; the vectors too are mended by
+    themselves.
+    """
     with sample.open() as memory:
         answers, notices = ask(memory)
         assert "vector_failed" not in notices, what
@@ -162,7 +177,9 @@ def test_flipped_bytes_many_times_on_pages_of_every_class(sample: Sample) -> Non
 
 @pytest.fixture(scope="module")
 def sealed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
-    """A sample with what only large indexes have: word lists that are sealed, vectors in segments, overflow pages."""
+    """A sample with what only large indexes have: word lists that are sealed, vectors in segments,
+    overflow pages.
+    """
     root = tmp_path_factory.mktemp("sealed") / "workspace"
     root.mkdir()
     with pytest.MonkeyPatch.context() as patch:
@@ -170,7 +187,15 @@ def sealed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
         yield Sample(root, notes=30)
 
 
-BULKY = ("keyword_segments", "postings", "vector_segments", "vector_maps", "words", "vectors", "windows")
+BULKY = (
+    "keyword_segments",
+    "postings",
+    "vector_segments",
+    "vector_maps",
+    "words",
+    "vectors",
+    "windows",
+)
 
 
 def bulky(sample: Sample) -> Sample:
@@ -183,7 +208,12 @@ def bulky(sample: Sample) -> Sample:
 
 def test_flipped_bytes_on_pages_of_sealed_lists_and_segments(sealed: Sample) -> None:
     kinds = " ".join(sealed.pages)
-    for wanted in ("keyword_segments leaf", "postings leaf", "vector_segments overflow", "vector_maps leaf"):
+    for wanted in (
+        "keyword_segments leaf",
+        "postings leaf",
+        "vector_segments overflow",
+        "vector_maps leaf",
+    ):
         assert wanted in kinds, kinds
     told = flip_pages(bulky(sealed), 1)
     assert sum("index_rebuilt" in codes for codes in told.values()) >= 2
@@ -196,7 +226,12 @@ VECTORS = ("models", "vectors", "windows", "vector_segments", "vector_maps")
 def test_a_flipped_bit_in_vectors_is_seen_by_doctor_and_fixed_by_the_next_sync(
     sealed: Sample, capsys: pytest.CaptureFixture[str], part: int
 ) -> None:
-    pages = [(kind, page) for kind in sorted(sealed.pages) if kind.split()[0] in VECTORS for page in sealed.pages[kind]]
+    pages = [
+        (kind, page)
+        for kind in sorted(sealed.pages)
+        if kind.split()[0] in VECTORS
+        for page in sealed.pages[kind]
+    ]
     chance = random.Random(part)
     for n in range(part * 5, part * 5 + 5):
         kind, page = pages[n % len(pages)]
@@ -252,18 +287,27 @@ def truncated(share: float) -> Callable[[Path], None]:
 
 
 WAYS: dict[str, Callable[[Path], None]] = {
-    "a folder": as_folder, "gone": gone, "empty": empty, "a text": text_instead,
-    "a tenth": truncated(0.1), "half": truncated(0.5), "all but a byte": truncated(0.99999),
-}  # fmt: skip
+    "a folder": as_folder,
+    "gone": gone,
+    "empty": empty,
+    "a text": text_instead,
+    "a tenth": truncated(0.1),
+    "half": truncated(0.5),
+    "all but a byte": truncated(0.99999),
+}
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_file_that_is_something_else(sample: Sample, way: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_something_else(
+    sample: Sample, way: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     sample.restore()
     WAYS[way](sample.file)
     notices = check_answers(sample, way)
     if way != "all but a byte":  # the last page is a free one, and nobody reads it
-        assert ("index_rebuilt" in notices) == (way not in ("gone", "empty")), "a notice, unless there was nothing"
+        assert ("index_rebuilt" in notices) == (way not in ("gone", "empty")), (
+            "a notice, unless there was nothing"
+        )
     sample.restore()
     WAYS[way](sample.file)
     assert run(["search", QUESTIONS[0], "-w", str(sample.root), "--model", "hashed"]) == 0
@@ -276,7 +320,9 @@ def test_a_folder_of_another_name_is_somebodys_own(sample: Sample, tmp_path: Pat
     place = tmp_path / "photos"
     place.mkdir()
     (place / "holiday.jpg").write_text("x")
-    code = run(["search", "word1", "-w", str(sample.root), "--index", str(place), "--model", "none"])
+    code = run(
+        ["search", "word1", "-w", str(sample.root), "--index", str(place), "--model", "none"]
+    )
     assert code == 1
     assert [p.name for p in tmp_path.iterdir()] == ["photos"]
 
@@ -304,7 +350,12 @@ def folder_under_it(file: Path) -> None:
     file.mkdir()
 
 
-UNDER = {"another index": swap_by_copy, "nothing": delete_all, "no WAL": delete_wal, "a folder": folder_under_it}
+UNDER = {
+    "another index": swap_by_copy,
+    "nothing": delete_all,
+    "no WAL": delete_wal,
+    "a folder": folder_under_it,
+}
 
 
 @pytest.mark.parametrize("under", UNDER)
@@ -314,7 +365,9 @@ def test_a_file_that_is_swapped_under_an_open_memory(sample: Sample, under: str)
         assert ask(memory)[0] == sample.answers
         UNDER[under](sample.file)
         answers: list[Any] = []
-        thread = threading.Thread(target=lambda: answers.append(ask(memory)))  # its connection is a new one
+        thread = threading.Thread(
+            target=lambda: answers.append(ask(memory))
+        )  # its connection is a new one
         thread.start()
         thread.join()
         assert answers[0][0] == sample.answers
@@ -336,9 +389,13 @@ def test_two_memories_on_a_damaged_file_make_one_new_index(sample: Sample) -> No
             for thread in list(sqlite_of(memory).connection._readers):
                 thread.execute("PRAGMA shrink_memory")
         for memory in (one, other, one, other):
-            sqlite_of(memory).connection._thread = connection._Thread()  # as a new thread would read
+            sqlite_of(
+                memory
+            ).connection._thread = connection._Thread()  # as a new thread would read
             assert ask(memory)[0] == sample.answers
-        assert len(list(sample.file.parent.glob("index.damaged-*.sqlite"))) == 1, "the second found it mended"
+        assert len(list(sample.file.parent.glob("index.damaged-*.sqlite"))) == 1, (
+            "the second found it mended"
+        )
 
 
 NEWER = """
@@ -351,11 +408,19 @@ store.close()
 """
 
 
-def test_an_older_program_leaves_a_newer_index_alone(sample: Sample, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_older_program_leaves_a_newer_index_alone(
+    sample: Sample, capsys: pytest.CaptureFixture[str]
+) -> None:
     sample.restore()
     subprocess.run([sys.executable, "-c", NEWER, str(sample.file)], check=True)
     newer = sample.file.read_bytes()
-    for command in (["search", "word1"], ["index"], ["index", "--force"], ["status"], ["remember", "a text"]):
+    for command in (
+        ["search", "word1"],
+        ["index"],
+        ["index", "--force"],
+        ["status"],
+        ["remember", "a text"],
+    ):
         assert run([*command, "-w", str(sample.root), "--model", "none"]) == 1
         said = capsys.readouterr().err
         assert "newer notewell" in said
@@ -374,12 +439,16 @@ def test_a_newer_program_that_comes_while_an_older_one_is_open(sample: Sample) -
     assert not list(sample.file.parent.glob("*damaged*"))
 
 
-def test_on_a_network_file_system_there_is_no_wal(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_network_file_system_there_is_no_wal(
+    sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sample.restore()
     monkeypatch.setattr(connection, "on_network", lambda _path: True)
     with sample.open() as memory:
         assert ask(memory) == (sample.answers, set())
-        assert sqlite_of(memory).connection.db.execute("PRAGMA journal_mode").fetchall() == [("delete",)]
+        assert sqlite_of(memory).connection.db.execute("PRAGMA journal_mode").fetchall() == [
+            ("delete",)
+        ]
         assert not Path(f"{sample.file}-wal").exists()
         (sample.root / "memory/net.md").write_text("The quokka lives on Rottnest.\n")
         assert memory.search("quokka Rottnest").hits[0].chunk.path == "memory/net.md"
@@ -410,14 +479,29 @@ def test_a_clock_that_jumps(sample: Sample, monkeypatch: pytest.MonkeyPatch, yea
 def test_without_a_place_for_temporary_files(sample: Sample, tmp_path: Path) -> None:
     sample.restore()
     nowhere = str(tmp_path / "nowhere")
-    env = {**os.environ, "TMPDIR": nowhere, "SQLITE_TMPDIR": nowhere, "TMP": nowhere, "TEMP": nowhere}
+    env = {
+        **os.environ,
+        "TMPDIR": nowhere,
+        "SQLITE_TMPDIR": nowhere,
+        "TMP": nowhere,
+        "TEMP": nowhere,
+    }
     command = [sys.executable, "-m", "notewell.surfaces.cli.main"]
-    for words in (["index", "--force"], ["index", "--prune"], ["remember", "The quokka lives on Rottnest."],
-                  ["search", "quokka"], ["forget", "--query", "quokka", "--yes", "--from-files"]):  # fmt: skip
+    for words in (
+        ["index", "--force"],
+        ["index", "--prune"],
+        ["remember", "The quokka lives on Rottnest."],
+        ["search", "quokka"],
+        ["forget", "--query", "quokka", "--yes", "--from-files"],
+    ):
         done = subprocess.run(
-            [*command, *words, "-w", str(sample.root), "--model", "hashed"], env=env, capture_output=True, text=True,
-            check=False, cwd=sample.root,
-        )  # fmt: skip
+            [*command, *words, "-w", str(sample.root), "--model", "hashed"],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=sample.root,
+        )
         assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr
     for note in sample.root.glob("memory/20*.md"):

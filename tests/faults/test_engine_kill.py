@@ -1,4 +1,6 @@
-"""An engine that is killed at any moment, among many callers: no wrong answer, no orphan, no stale lock."""
+"""An engine that is killed at any moment, among many callers: no wrong answer, no orphan, no stale
+lock.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,21 @@ from tests.surfaces.engine.conftest import Desk, desk, until  # noqa: F401 - a f
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="sockets with a path")
 CLIENTS = 20
-STREAMS: dict[str, Any] = {"terminals": [False, False, False], "encodings": [["utf-8", "strict"]] * 2, "plain": True}
-# Not wrong: an engine of a busy machine may still be reading the notes when it is asked, and says so.
+STREAMS: dict[str, Any] = {
+    "terminals": [False, False, False],
+    "encodings": [["utf-8", "strict"]] * 2,
+    "plain": True,
+}
+# Not wrong: an engine of a busy machine may still be reading the notes when it is asked, and says
+# so.
 INDEXING = b"note: this process is indexing; this answer may miss its latest notes\n"
 QUESTIONS = ("staging port", "deploy", "walrus", "when do we deploy", "port of staging")
 
 
 def lives(desk: Desk, *, rounds: int, seed: int) -> Counter[str]:  # noqa: F811
-    """Kills engine after engine while clients ask; returns how often they were answered, and how often left alone."""
+    """Kills engine after engine while clients ask; returns how often they were answered, and how
+    often left alone.
+    """
     chance = random.Random(seed)
     (desk.root / "memory/walrus.md").write_text("The walrus was seen at noon.\n")
     right = {q: desk.alone("search", q).stdout for q in QUESTIONS}
@@ -54,7 +63,10 @@ def lives(desk: Desk, *, rounds: int, seed: int) -> Counter[str]:  # noqa: F811
     try:
         for number in range(rounds):
             engine = desk.spawn("engine", "run")
-            until(lambda: os.path.exists(desk.place.address) or engine.poll() is not None, "it listens")  # noqa: B023
+            until(
+                lambda: os.path.exists(desk.place.address) or engine.poll() is not None,  # noqa: B023
+                "it listens",
+            )
             if number % 2:
                 desk.wait_ready()
             time.sleep(chance.random())  # the moment is the point, so chance chooses it
@@ -65,7 +77,10 @@ def lives(desk: Desk, *, rounds: int, seed: int) -> Counter[str]:  # noqa: F811
         for thread in threads:
             thread.join(60)
     assert wrong == []
-    for question, expected in right.items():  # and whole commands, beside one that comes and one that was killed
+    for (
+        question,
+        expected,
+    ) in right.items():  # and whole commands, beside one that comes and one that was killed
         assert desk.run("search", question).stdout == expected
     desk.wait_ready()
     assert desk.run("search", "walrus").stdout == right["walrus"]
@@ -73,7 +88,8 @@ def lives(desk: Desk, *, rounds: int, seed: int) -> Counter[str]:  # noqa: F811
     until(lambda: not os.path.exists(desk.place.address), "the last one has ended")
     with locked(Path(desk.place.lock), wait_s=30.0) as mine:
         assert mine, "nobody holds the lock"
-        # One that was started beside another waits some seconds for its place, and then ends by itself.
+        # One that was started beside another waits some seconds for its place, and then ends by
+        # itself.
         until(lambda: not left_running(desk.root), "none is left running")
     return counts
 
@@ -84,7 +100,9 @@ def left_running(root: Path) -> list[str]:
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = entry.read_bytes().decode(errors="replace").split("\0")
-            if "engine" in words and (os.fspath(root) in words or os.readlink(entry.parent / "cwd") == os.fspath(root)):
+            if "engine" in words and (
+                os.fspath(root) in words or os.readlink(entry.parent / "cwd") == os.fspath(root)
+            ):
                 found.append(" ".join(words))
         except OSError:
             continue

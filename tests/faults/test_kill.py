@@ -1,4 +1,6 @@
-"""kill -9 at any moment of anything that writes: it opens, its parts agree, nothing reported as done is missing."""
+"""kill -9 at any moment of anything that writes: it opens, its parts agree, nothing reported as
+done is missing.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,11 @@ LONG = int(os.environ.get("FAULTS_KILLS", "600"))  # over all acts
 def lives(folder: Path, act: str, kills: int, seed: int) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "tests.faults.lives", str(folder), act, str(kills), str(seed)],
-        capture_output=True, cwd=Path(__file__).parents[2], check=False, text=True,
-    )  # fmt: skip
+        capture_output=True,
+        cwd=Path(__file__).parents[2],
+        check=False,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     told: dict[str, Any] = json.loads(done.stdout)
     print(done.stdout)  # noqa: T201 - the report of a long run, shown by `pytest -rP`

@@ -41,7 +41,9 @@ def make_notes(root: Path) -> None:
 def index(root: Path, index: Path, *, ahead: bool = False) -> subprocess.Popen[bytes]:
     start = ["-c", AHEAD] if ahead else ["-m", "notewell.surfaces.cli.main"]
     command = [sys.executable, *start, "index", "--model", "hashed", "--json"]
-    return subprocess.Popen([*command, "-w", str(root), "--index", str(index)], stdout=subprocess.PIPE)
+    return subprocess.Popen(
+        [*command, "-w", str(root), "--index", str(index)], stdout=subprocess.PIPE
+    )
 
 
 def run_to_the_end(root: Path, file: Path) -> dict[str, Any]:
@@ -55,23 +57,35 @@ def content(file: Path) -> Content:
     db = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
     assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     tables = {
-        "documents": "SELECT path, source, size, mtime_ns, digest, name, title, date, evergreen FROM documents",
+        "documents": (
+            "SELECT path, source, size, mtime_ns, digest, name, title, date, evergreen "
+            "FROM documents"
+        ),
         "chunks": "SELECT d.path, c.id, c.start_line, c.end_line, c.heading, c.text, c.content_hash"
         " FROM chunks c JOIN documents d ON d.id = c.document",
         "vectors": "SELECT m.name, v.content_hash FROM vectors v JOIN models m ON m.id = v.model",
     }
     found = {name: sorted(db.execute(sql).fetchall(), key=repr) for name, sql in tables.items()}
-    assert db.execute("SELECT count(*) FROM fields").fetchone() == (len(found["chunks"]),), "no term without its chunk"
+    assert db.execute("SELECT count(*) FROM fields").fetchone() == (len(found["chunks"]),), (
+        "no term without its chunk"
+    )
     db.close()
     store = SqliteStore(file, read_only=True)
-    terms = store.keywords.chunk_terms([r[0] for r in store.connection.all("SELECT row FROM chunks")])
-    found["terms"] = sorted(((c.id, terms[row]) for row, c in store.documents.chunks(list(terms)).items()), key=repr)
-    # In a row of its own or in a segment with others, which depends on the moment: what counts is the vector.
+    terms = store.keywords.chunk_terms(
+        [r[0] for r in store.connection.all("SELECT row FROM chunks")]
+    )
+    found["terms"] = sorted(
+        ((c.id, terms[row]) for row, c in store.documents.chunks(list(terms)).items()), key=repr
+    )
+    # In a row of its own or in a segment with others, which depends on the moment: what counts is
+    # the vector.
     rows = {
         m: store.vectors.by_hash(m, [hash_of(key) for n, key in found["vectors"] if n == m])
         for m, _, _ in store.vectors.models()
     }
-    found["vectors"] = [(name, key, rows[name][hash_of(key)].tobytes()) for name, key in found["vectors"]]
+    found["vectors"] = [
+        (name, key, rows[name][hash_of(key)].tobytes()) for name, key in found["vectors"]
+    ]
     found["audit"] = [(fault,) for fault in store.audit()]
     store.close()
     return found
@@ -93,7 +107,9 @@ def undisturbed(notes: Path, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     return content(file), time.monotonic() - begun
 
 
-def kill_and_finish(notes: Path, file: Path, *, kills: int, whole_s: float, seed: int, ahead: bool = False) -> None:
+def kill_and_finish(
+    notes: Path, file: Path, *, kills: int, whole_s: float, seed: int, ahead: bool = False
+) -> None:
     """Kills so many runs, each at a random moment, and lets a last one end."""
     chance = random.Random(seed)
     killed = 0
@@ -112,7 +128,9 @@ def kill_and_finish(notes: Path, file: Path, *, kills: int, whole_s: float, seed
     run_to_the_end(notes, file)
 
 
-def test_killed_five_times_the_index_is_the_same(notes: Path, undisturbed: Whole, tmp_path: Path) -> None:
+def test_killed_five_times_the_index_is_the_same(
+    notes: Path, undisturbed: Whole, tmp_path: Path
+) -> None:
     expected, whole_s = undisturbed
     kill_and_finish(notes, tmp_path / "index.sqlite", kills=5, whole_s=min(whole_s, 1.5), seed=0)
     assert content(tmp_path / "index.sqlite") == expected
@@ -122,13 +140,17 @@ def test_killed_while_a_second_process_reads_ahead_the_index_is_the_same(
     notes: Path, undisturbed: Whole, tmp_path: Path
 ) -> None:
     expected, whole_s = undisturbed
-    kill_and_finish(notes, tmp_path / "index.sqlite", kills=3, whole_s=min(whole_s, 1.5), seed=1, ahead=True)
+    kill_and_finish(
+        notes, tmp_path / "index.sqlite", kills=3, whole_s=min(whole_s, 1.5), seed=1, ahead=True
+    )
     assert content(tmp_path / "index.sqlite") == expected
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10, 20))
-def test_killed_fifty_times_the_index_is_the_same(notes: Path, undisturbed: Whole, tmp_path: Path, seed: int) -> None:
+def test_killed_fifty_times_the_index_is_the_same(
+    notes: Path, undisturbed: Whole, tmp_path: Path, seed: int
+) -> None:
     expected, whole_s = undisturbed
     kill_and_finish(notes, tmp_path / "index.sqlite", kills=5, whole_s=whole_s, seed=seed)
     assert content(tmp_path / "index.sqlite") == expected
@@ -139,5 +161,7 @@ def test_two_runs_at_once_make_one_index(notes: Path, undisturbed: Whole, tmp_pa
     both = [index(notes, file) for _ in range(2)]
     reports = [json.loads(p.communicate(timeout=60)[0]) for p in both]
     assert [p.returncode for p in both] == [0, 0]
-    assert sorted(r["added"] for r in reports) == [0, NOTES], "one did the work, the other waited and found it done"
+    assert sorted(r["added"] for r in reports) == [0, NOTES], (
+        "one did the work, the other waited and found it done"
+    )
     assert content(file) == undisturbed[0]

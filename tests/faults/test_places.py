@@ -1,5 +1,7 @@
-"""Places that do not let everything happen: media that cannot be written, no room for temporary files, a disk that
-fails while a damaged index is set aside, and network file systems, where there is no WAL."""
+"""Places that do not let everything happen: media that cannot be written, no room for temporary
+files, a disk that fails while a damaged index is set aside, and network file systems, where there
+is no WAL.
+"""
 
 from __future__ import annotations
 
@@ -73,11 +75,22 @@ def test_an_index_that_is_named_on_read_only_media_is_searched_as_it_is(medium: 
     assert found.returncode == 0, found.stderr
     told = json.loads(found.stdout)
     assert "Rottnest" in told["results"][0]["snippet"]
-    assert ([n["code"] for n in told["notices"]], told["stale"], told["mode"]) == (["index_read_only"], True, "hybrid")
+    assert ([n["code"] for n in told["notices"]], told["stale"], told["mode"]) == (
+        ["index_read_only"],
+        True,
+        "hybrid",
+    )
     for words in (["status"], ["timeline"], ["doctor", "--deep"], ["forget", "--query", "quokka"]):
         done = on_read_only_media(medium, *CLI, *words, *options)
-        assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr + done.stdout
-    for words in (["index"], ["index", "--force"], ["remember", "more"], ["forget", "--query", "quokka", "--yes"]):
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False), (
+            done.stderr + done.stdout
+        )
+    for words in (
+        ["index"],
+        ["index", "--force"],
+        ["remember", "more"],
+        ["forget", "--query", "quokka", "--yes"],
+    ):
         done = on_read_only_media(medium, *CLI, *words, *options)
         assert (done.returncode, "cannot be written" in done.stderr) == (1, True), done.stderr
     assert file.read_bytes() == before
@@ -139,7 +152,9 @@ def test_with_0_bytes_of_temporary_space_everything_works(root: Path, tmp_path: 
     try:
         make_notes(root, notes=8)
         place = tmp_path / "index.sqlite"
-        with Memory(root, Settings(), SqliteStore(place, vfs=NO_ROOM), embedder=HashedEmbedder(), env={}) as memory:
+        with Memory(
+            root, Settings(), SqliteStore(place, vfs=NO_ROOM), embedder=HashedEmbedder(), env={}
+        ) as memory:
             memory.sync()
             memory.sync(force=True)
             assert memory.search("staging port of the billing service").hits
@@ -159,12 +174,16 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fate]:
         yield fate
 
 
-def test_a_disk_that_fails_on_a_network_file_system(root: Path, tmp_path: Path, network: Fate) -> None:
+def test_a_disk_that_fails_on_a_network_file_system(
+    root: Path, tmp_path: Path, network: Fate
+) -> None:
     make_notes(root, notes=2)
     every_failure(root, tmp_path, network, most=7)
 
 
-def test_a_cut_of_power_on_a_network_file_system_is_rolled_back(root: Path, tmp_path: Path, network: Fate) -> None:
+def test_a_cut_of_power_on_a_network_file_system_is_rolled_back(
+    root: Path, tmp_path: Path, network: Fate
+) -> None:
     make_notes(root, notes=4)
     file = tmp_path / "index.sqlite"
     with on_broken_disk(root, file) as memory:
@@ -174,7 +193,8 @@ def test_a_cut_of_power_on_a_network_file_system_is_rolled_back(root: Path, tmp_
     with on_broken_disk(root, file) as memory, memory.store.writing():
         memory.store.documents.drop(sorted(memory.store.documents.stored())[:4])
         store = sqlite_of(memory)
-        store.connection.db.cache_flush()  # half of it is in the file, the journal knows what was there before
+        # half of it is in the file, the journal knows what was there before
+        store.connection.db.cache_flush()
         for end in ("", "-journal"):
             shutil.copy(f"{file}{end}", f"{cut}{end}")
     with Memory.open(root, embedder=HashedEmbedder(), index__path=str(cut)) as memory:

@@ -1,4 +1,6 @@
-"""A cut of power at any byte of the WAL: what is left opens, is whole, and is a moment that there really was."""
+"""A cut of power at any byte of the WAL: what is left opens, is whole, and is a moment that there
+really was.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def moment(store: SqliteStore) -> Moment:
 
 
 class History:
-    """An index in the making, with a copy of its file and WAL, and every moment that it went through."""
+    """An index in the making, with a copy of its file and WAL, and every moment that it went
+    through.
+    """
 
     def __init__(self, root: Path, folder: Path) -> None:
         make_notes(root, notes=6)
@@ -42,11 +46,15 @@ class History:
         with Memory.open(root, embedder=HashedEmbedder(), index__path=str(file)) as memory:
             memory.sync()
             for n in range(6):
-                (root / f"memory/note-{n}.md").write_text(f"# Note {n}\n\nWritten again, as revision {n}.\n" * 20)
+                (root / f"memory/note-{n}.md").write_text(
+                    f"# Note {n}\n\nWritten again, as revision {n}.\n" * 20
+                )
                 memory.sync()
             sqlite_of(memory).connection.db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             for n in range(3):
-                (root / f"memory/late-{n}.md").write_text(f"# Late {n}\n\nThe harbour is closed on day {n}.\n")
+                (root / f"memory/late-{n}.md").write_text(
+                    f"# Late {n}\n\nThe harbour is closed on day {n}.\n"
+                )
                 memory.sync()
             shutil.copy(file, folder / "cut.sqlite")
             shutil.copy(f"{file}-wal", folder / "cut.sqlite-wal")
@@ -72,9 +80,14 @@ class History:
         """The next sync makes of it what there would be without a cut."""
         file, fresh = self.folder / f"{name}.sqlite", self.folder / f"{name}-fresh.sqlite"
         for place in (file, fresh):
-            with Memory.open(self.root, embedder=HashedEmbedder(), index__path=str(place)) as memory:
+            with Memory.open(
+                self.root, embedder=HashedEmbedder(), index__path=str(place)
+            ) as memory:
                 memory.sync()
-                assert memory.search("harbour closed on day 2").hits[0].chunk.path == "memory/late-2.md"
+                assert (
+                    memory.search("harbour closed on day 2").hits[0].chunk.path
+                    == "memory/late-2.md"
+                )
         one, other = content(file), content(fresh)
         one["vectors"] = [v for v in one["vectors"] if v in other["vectors"]]
         assert one == other
@@ -99,7 +112,14 @@ def cuts(history: History, every: int) -> list[int]:
     """Frame borders, and places inside the header and inside frames."""
     frame = FRAME + history.page
     borders = [HEADER + n * frame for n in range(0, history.frames + 1, every)]
-    return [0, 5, HEADER - 1, *borders, *(b + FRAME // 2 for b in borders), *(b + frame // 2 for b in borders)]
+    return [
+        0,
+        5,
+        HEADER - 1,
+        *borders,
+        *(b + FRAME // 2 for b in borders),
+        *(b + frame // 2 for b in borders),
+    ]
 
 
 def check_cuts(history: History, every: int) -> None:
@@ -128,9 +148,13 @@ def test_a_wal_that_is_cut_off_anywhere(history: History) -> None:
 
 
 def spoilt(history: History, chance: random.Random) -> tuple[bytes, int]:
-    """The WAL with its tail as a disk may leave it that wrote pages in another order; and the first frame of that."""
+    """The WAL with its tail as a disk may leave it that wrote pages in another order; and the first
+    frame of that.
+    """
     frame = FRAME + history.page
-    frames = [history.wal[HEADER + n * frame : HEADER + (n + 1) * frame] for n in range(history.frames)]
+    frames = [
+        history.wal[HEADER + n * frame : HEADER + (n + 1) * frame] for n in range(history.frames)
+    ]
     first = chance.randrange(history.frames)
     tail = frames[first:]
     match chance.randrange(4):
@@ -142,7 +166,9 @@ def spoilt(history: History, chance: random.Random) -> tuple[bytes, int]:
             tail[0] = tail[0][: FRAME + 512] + bytes(frame - FRAME - 512)
         case _:
             at = chance.randrange(frame)
-            tail[0] = tail[0][:at] + bytes([tail[0][at] ^ (1 << chance.randrange(8))]) + tail[0][at + 1 :]
+            tail[0] = (
+                tail[0][:at] + bytes([tail[0][at] ^ (1 << chance.randrange(8))]) + tail[0][at + 1 :]
+            )
     return history.wal[:HEADER] + b"".join([*frames[:first], *tail]), first
 
 
@@ -154,7 +180,9 @@ def check_spoilt(history: History, times: int) -> None:
         found, faults = history.after(wal, name=f"spoilt-{n}")
         assert faults == []
         least, _ = history.after(history.wal[: HEADER + first * frame], name=f"least-{n}")
-        assert least <= found <= history.last, "all that was written before the spoilt frame is there"
+        assert least <= found <= history.last, (
+            "all that was written before the spoilt frame is there"
+        )
         if n % 10 == 0:
             history.whole_again(f"spoilt-{n}")
         for left in history.folder.glob(f"*-{n}*"):
@@ -176,18 +204,22 @@ def test_a_wal_that_is_gone_or_somebody_elses(history: History, tmp_path: Path) 
     assert faults == []
     assert found <= history.last
     history.whole_again("gone")
-    (tmp_path / "whole.sqlite").touch()  # an empty file is filled in place, so that its WAL has all of it
+    (
+        tmp_path / "whole.sqlite"
+    ).touch()  # an empty file is filled in place, so that its WAL has all of it
     wals = []
     for name in ("whole", "part"):
         other = SqliteStore(tmp_path / f"{name}.sqlite")
         other.set_meta("a", "b")
         wals.append((tmp_path / f"{name}.sqlite-wal").read_bytes())
         other.close()
-    # The WAL of another database is a history of its own, and SQLite takes it: an index that is empty, but whole.
+    # The WAL of another database is a history of its own, and SQLite takes it: an index that is
+    # empty, but whole.
     _, faults = history.after(wals[0], name="theirs")
     assert faults == []
     history.whole_again("theirs")
-    # Pages of another database among ours are damage, which is seen at the latest by who looks for it.
+    # Pages of another database among ours are damage, which is seen at the latest by who looks for
+    # it.
     try:
         _, faults = history.after(wals[1], name="mixed")
     except StoreDamagedError as error:

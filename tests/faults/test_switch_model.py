@@ -1,4 +1,6 @@
-"""A switch of models, killed in the middle any number of times, while searches go on: none fails, none is empty."""
+"""A switch of models, killed in the middle any number of times, while searches go on: none fails,
+none is empty.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +44,16 @@ def make_notes(root: Path, chunks: int) -> None:
     folder = root / "memory"
     folder.mkdir(parents=True)
     for n in range(chunks // 10):
-        parts = [f"## Topic {n}-{k}\n\n{' '.join(chance.choices(words, k=40))}.\n\n" for k in range(10)]
+        parts = [
+            f"## Topic {n}-{k}\n\n{' '.join(chance.choices(words, k=40))}.\n\n" for k in range(10)
+        ]
         (folder / f"note-{n}.md").write_text("".join(parts))
 
 
 def start(root: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([*COMMAND, "index", "--model", NEW, "--json", "-w", str(root)], stdout=subprocess.PIPE)
+    return subprocess.Popen(
+        [*COMMAND, "index", "--model", NEW, "--json", "-w", str(root)], stdout=subprocess.PIPE
+    )
 
 
 def killed_after(root: Path, passages: int) -> None:
@@ -138,7 +144,9 @@ def switch(root: Path, chunks: int, *, kills: int) -> None:
         assert {f.mode for f in watcher.found} == {"hybrid"}, "meaning took part all the time"
         models = [f.embedder for f in watcher.found]
         flips = sum(a != b for a, b in itertools.pairwise(models))
-        assert (models[0], models[-1], flips) == (OLD, NEW, 1), "one moment divides the old from the new"
+        assert (models[0], models[-1], flips) == (OLD, NEW, 1), (
+            "one moment divides the old from the new"
+        )
     with Memory.open(root, embed__model=NEW) as memory:
         assert vectors(memory, OLD) == chunks, "the old ones are kept"
 

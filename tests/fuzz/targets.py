@@ -1,4 +1,6 @@
-"""What takes text or values from outside, each as one call that must not crash, hang or confuse SQL."""
+"""What takes text or values from outside, each as one call that must not crash, hang or confuse
+SQL.
+"""
 
 from __future__ import annotations
 
@@ -61,22 +63,150 @@ from notewell.types import Document, Filters, Turn
 from tests.store.made import put_document
 
 PIECES = (
-    " ", "  ", "\n", "\n\n", "\r\n", "\t", "\0", "\ufeff", "\u2028", "\u202e", "\u200d", "\x85", "\x1b[2J", "\ud800",
-    '"', '""', "'", "*", "^", "(", ")", "{", "}", "[", "]", "+", "-", ":", ".", ",", "|", "\\", "/", "//", "/*", "*/",
-    "AND", "OR", "NOT", "NEAR(", "NEAR/3", "head:", "{head body} :", "body : ", "exact", "terms MATCH", "; DROP TABLE",
-    "#", "## ", "- ", "1. ", "> ", "```", "~~~", "---", "===", "| a | b |", "[[", "]]", "[a](b.md#c)", "![", "<!--",
-    "-->", "<private>", "</private>", "<memory", "<|im_start|>", "---\ntitle: x\n---\n", "supersedes: [a, b]", "a.md",
-    "true", "null", "NaN", "Infinity", "-0", "1e999", "0x", "9" * 30, "\\u00", "\\x", "2026-02-30", "2026-W99",
-    "last week", "in 999999999 days", "yesterday", "next monday", "Q5 2026", "31.02.", "0000-00-00", "T25:61", "vor 3",
-    "sk-" + "a" * 40, "AKIA" + "A" * 16, "password=", "Bearer ", "-----BEGIN PRIVATE KEY-----", "token: ", "://u:p@h",
-    "GitHub备份脚本", "日本語のテキスト", "안녕하세요", "ภาษาไทย", "العربية", "Straße", "naïve", "é", "ﬁ", "İ", "ß",
+    " ",
+    "  ",
+    "\n",
+    "\n\n",
+    "\r\n",
+    "\t",
+    "\0",
+    "\ufeff",
+    "\u2028",
+    "\u202e",
+    "\u200d",
+    "\x85",
+    "\x1b[2J",
+    "\ud800",
+    '"',
+    '""',
+    "'",
+    "*",
+    "^",
+    "(",
+    ")",
+    "{",
+    "}",
+    "[",
+    "]",
+    "+",
+    "-",
+    ":",
+    ".",
+    ",",
+    "|",
+    "\\",
+    "/",
+    "//",
+    "/*",
+    "*/",
+    "AND",
+    "OR",
+    "NOT",
+    "NEAR(",
+    "NEAR/3",
+    "head:",
+    "{head body} :",
+    "body : ",
+    "exact",
+    "terms MATCH",
+    "; DROP TABLE",
+    "#",
+    "## ",
+    "- ",
+    "1. ",
+    "> ",
+    "```",
+    "~~~",
+    "---",
+    "===",
+    "| a | b |",
+    "[[",
+    "]]",
+    "[a](b.md#c)",
+    "![",
+    "<!--",
+    "-->",
+    "<private>",
+    "</private>",
+    "<memory",
+    "<|im_start|>",
+    "---\ntitle: x\n---\n",
+    "supersedes: [a, b]",
+    "a.md",
+    "true",
+    "null",
+    "NaN",
+    "Infinity",
+    "-0",
+    "1e999",
+    "0x",
+    "9" * 30,
+    "\\u00",
+    "\\x",
+    "2026-02-30",
+    "2026-W99",
+    "last week",
+    "in 999999999 days",
+    "yesterday",
+    "next monday",
+    "Q5 2026",
+    "31.02.",
+    "0000-00-00",
+    "T25:61",
+    "vor 3",
+    "sk-" + "a" * 40,
+    "AKIA" + "A" * 16,
+    "password=",
+    "Bearer ",
+    "-----BEGIN PRIVATE KEY-----",
+    "token: ",
+    "://u:p@h",
+    "GitHub备份脚本",
+    "日本語のテキスト",
+    "안녕하세요",
+    "ภาษาไทย",
+    "العربية",
+    "Straße",
+    "naïve",
+    "é",
+    "ﬁ",
+    "İ",
+    "ß",
     "👩‍👩‍👧",
-    "e\u0301" * 5, "word", "CamelCaseName", "snake_case_name", "a" * 300, "v1.2.3", "error[E0308]", "C++", "@user", "$",
-    "decay(half_life_days=30)", "weighted(vector=0.7", "mmr(", "rrf()", "lambda: 0", "__import__('os')",
-    "<system-reminder>", "</system-reminder>", "<command-args>", "</command-args>", "<bash-stdout>", "[WhatsApp ",
-    "[message_id: ", "HEARTBEAT_OK", "[[reply_to_current]]", "data:image/png;base64,", "![a](data:image/png;base64,",
-    "Conversation info (untrusted metadata):\n", "```json\n", "System: [", "[cron:", "/compact", "[2026-02-10 08:00]",
-)  # fmt: skip
+    "e\u0301" * 5,
+    "word",
+    "CamelCaseName",
+    "snake_case_name",
+    "a" * 300,
+    "v1.2.3",
+    "error[E0308]",
+    "C++",
+    "@user",
+    "$",
+    "decay(half_life_days=30)",
+    "weighted(vector=0.7",
+    "mmr(",
+    "rrf()",
+    "lambda: 0",
+    "__import__('os')",
+    "<system-reminder>",
+    "</system-reminder>",
+    "<command-args>",
+    "</command-args>",
+    "<bash-stdout>",
+    "[WhatsApp ",
+    "[message_id: ",
+    "HEARTBEAT_OK",
+    "[[reply_to_current]]",
+    "data:image/png;base64,",
+    "![a](data:image/png;base64,",
+    "Conversation info (untrusted metadata):\n",
+    "```json\n",
+    "System: [",
+    "[cron:",
+    "/compact",
+    "[2026-02-10 08:00]",
+)
 NOW = dt.datetime(2026, 11, 15, 12)  # noqa: DTZ001 - a day of this place
 EDGES = (NOW, dt.datetime.min, dt.datetime.max)  # noqa: DTZ901
 
@@ -112,12 +242,48 @@ def value(chance: Random, depth: int = 3) -> Any:
 
 
 KEYS = (
-    "type", "message", "role", "content", "text", "payload", "timestamp", "cwd", "summary", "id", "uuid", "$set",
-    "$rewindTo", "messages", "projectHash", "customTitle", "isMeta", "isSidechain", "kind", "input", "output", "parts",
+    "type",
+    "message",
+    "role",
+    "content",
+    "text",
+    "payload",
+    "timestamp",
+    "cwd",
+    "summary",
+    "id",
+    "uuid",
+    "$set",
+    "$rewindTo",
+    "messages",
+    "projectHash",
+    "customTitle",
+    "isMeta",
+    "isSidechain",
+    "kind",
+    "input",
+    "output",
+    "parts",
     "tool_use",
-    "query", "reference", "limit", "since", "until", "path", "source", "origin", "profile", "fusion", "stages", "pool",
-    "min_score", "explain", "budget_tokens", "from_line", "lines", "",
-)  # fmt: skip
+    "query",
+    "reference",
+    "limit",
+    "since",
+    "until",
+    "path",
+    "source",
+    "origin",
+    "profile",
+    "fusion",
+    "stages",
+    "pool",
+    "min_score",
+    "explain",
+    "budget_tokens",
+    "from_line",
+    "lines",
+    "",
+)
 KINDS = (
     "user",
     "assistant",
@@ -136,15 +302,26 @@ PARTS = ("text", "input_text", "output_text", "thinking", "tool_use", "tool_resu
 
 
 def record(chance: Random) -> Any:
-    """A record as some program writes it, with hostile text, and often a hostile value in the place of another."""
+    """A record as some program writes it, with hostile text, and often a hostile value in the place
+    of another.
+    """
     role = chance.choice(("user", "assistant", "human", "ai", "model", "system", "tool"))
-    parts = [{"type": chance.choice(PARTS), "text": text(chance, 6)} for _ in range(chance.randrange(4))]
-    message = {"role": role, "content": chance.choice([text(chance), parts, value(chance, 2)]), "id": "a"}
+    parts = [
+        {"type": chance.choice(PARTS), "text": text(chance, 6)} for _ in range(chance.randrange(4))
+    ]
+    message = {
+        "role": role,
+        "content": chance.choice([text(chance), parts, value(chance, 2)]),
+        "id": "a",
+    }
     made: dict[str, Any] = {
-        "type": chance.choice(KINDS), "timestamp": chance.choice(["2026-03-20T08:00:00Z", 1e12, text(chance, 2)]),
-        "cwd": "/home/a", "id": text(chance, 1), **chance.choice([message, {"message": message}]),
+        "type": chance.choice(KINDS),
+        "timestamp": chance.choice(["2026-03-20T08:00:00Z", 1e12, text(chance, 2)]),
+        "cwd": "/home/a",
+        "id": text(chance, 1),
+        **chance.choice([message, {"message": message}]),
         "payload": {"type": "message", **message},
-    }  # fmt: skip
+    }
     for key in chance.sample(sorted(made), chance.randrange(3)):
         made[key] = value(chance, 2)
     if chance.random() < 0.3:
@@ -158,7 +335,9 @@ def memory() -> Memory:
     root = Path(tempfile.mkdtemp(prefix="notewell-fuzz-"))
     (root / "memory").mkdir()
     for n in range(20):
-        (root / f"memory/2026-02-{n + 1:02}.md").write_text(f"# Day {n}\n\nThe port is {n}. [[a]] word CamelCaseName\n")
+        (root / f"memory/2026-02-{n + 1:02}.md").write_text(
+            f"# Day {n}\n\nThe port is {n}. [[a]] word CamelCaseName\n"
+        )
     made = Memory(root, Settings(), SqliteStore(None), embedder=HashedEmbedder(), env={})
     made.sync()
     return made
@@ -184,7 +363,9 @@ def stored(s: str) -> None:
     document = Document("memory/fuzz.md", "memory", 1, 1, "")
     facts = facts_of(document, parsed)
     with store.writing():
-        put_document(store, document, "d", facts, chunks_of(document, parsed, facts, ChunkSize(40, 8)))
+        put_document(
+            store, document, "d", facts, chunks_of(document, parsed, facts, ChunkSize(40, 8))
+        )
         store.history.put_edges(document.path, link_syntax.edges_of(document.path, parsed))
         store.documents.drop([document.path])
 
@@ -195,7 +376,11 @@ def markdown(s: str) -> None:
     for block in parsed.blocks:
         assert 1 <= block.start_line <= block.end_line <= max(1, len(lines))
         list_items(parsed.lines, block) if block.kind == "list" else None
-    link_syntax.edges_of("memory/a.md", parsed), link_syntax.place_of(s[:200]), link_syntax.link_key(s[:200])
+    (
+        link_syntax.edges_of("memory/a.md", parsed),
+        link_syntax.place_of(s[:200]),
+        link_syntax.link_key(s[:200]),
+    )
     neutral(s), label(s), named(s), quoted(s), boundary([s])
 
 
@@ -262,7 +447,12 @@ def jsons(s: str) -> None:
 def setting(s: str, key: str) -> None:
     root = memory().root
     place = root / settings_.WORKSPACE_FILE
-    for raw in (s, f"{key} = {s}", f'"{key}" = {json.dumps(s)}', tomlkit.dumps({key: s.replace(chr(0), "")[:50]})):
+    for raw in (
+        s,
+        f"{key} = {s}",
+        f'"{key}" = {json.dumps(s)}',
+        tomlkit.dumps({key: s.replace(chr(0), "")[:50]}),
+    ):
         place.write_bytes(raw.encode("utf-8", "replace"))
         try:
             settings_.load(root, env={"HOME": str(root), "XDG_CONFIG_HOME": str(root)})
@@ -270,12 +460,16 @@ def setting(s: str, key: str) -> None:
             assert str(error)  # noqa: PT017 - most are taken
     place.unlink()
     with contextlib.suppress(SettingsError):
-        settings_.load(root, env={"XDG_CONFIG_HOME": str(root), settings_.env_name(key): s}, flags={key: s})
+        settings_.load(
+            root, env={"XDG_CONFIG_HOME": str(root), settings_.env_name(key): s}, flags={key: s}
+        )
 
 
 def brought(v: Any) -> None:
     for kind in JSON_FORMATS:
-        for item in kind.read([v, {"mapping": {"a": {"message": v}}}, {"chat_messages": [v]}, {"agents": [v]}]):
+        for item in kind.read(
+            [v, {"mapping": {"a": {"message": v}}}, {"chat_messages": [v]}, {"agents": [v]}]
+        ):
             note_of(item, kind.name).encode("utf-8")
 
 
@@ -304,7 +498,10 @@ def days(s: str) -> None:
 
 
 EVERY_CALL = CALLS | PAGE_CALLS
-USUAL = dict.fromkeys(("reference", "path", "ref"), "memory/2026-02-01.md") | {"query": "port", "action": "pin"}
+USUAL = dict.fromkeys(("reference", "path", "ref"), "memory/2026-02-01.md") | {
+    "query": "port",
+    "action": "pin",
+}
 
 
 def arguments(name: str, v: Any) -> None:
@@ -335,14 +532,26 @@ def references(s: str) -> None:
             ask_for(s)
 
 
-_BEGINNINGS = ("", "", "memory/2026-02-01.md", "./memory/", "memory://", "[[2026-02-01", "/", "[x](", "..\\")
+_BEGINNINGS = (
+    "",
+    "",
+    "memory/2026-02-01.md",
+    "./memory/",
+    "memory://",
+    "[[2026-02-01",
+    "/",
+    "[x](",
+    "..\\",
+)
 _MIDDLES = ("", ":", "#", "#L", "-", "#^", "%00", "|", "]]")
 
 
 def _reference(chance: Random) -> tuple[Any, ...]:
     numbers = chance.choice(("", "3", "0", "9" * chance.choice([3, 17, 40, 3000]), "3-9", "9-3"))
     long = chance.choice(("", "", "", "[" * 5_000, "#" * 3_000, "../" * 1_300, "/a" * 2_000, "\0"))
-    return (chance.choice(_BEGINNINGS) + long + chance.choice(_MIDDLES) + numbers + text(chance, 3),)
+    return (
+        chance.choice(_BEGINNINGS) + long + chance.choice(_MIDDLES) + numbers + text(chance, 3),
+    )
 
 
 def globs(s: str) -> None:
@@ -362,8 +571,27 @@ def searching(s: str) -> None:
     assert found.query.text == clean(s)[:20_000]
 
 
-_GLOB_PARTS = (*"ab*?[]!-\\/ #^:.é\r\n", "**", "**/", "/**/", "[a-z]", "[!", "[[:alpha:]]", "*a" * 20, "?" * 50, ".md")
-_GLOB_NAMES = ("a", "b.md", "a/b", "a" * 255, "a/" * 60 + "b.md", "é/" * 20 + "[", "ab/" * 20 + "a" * 200)
+_GLOB_PARTS = (
+    *"ab*?[]!-\\/ #^:.é\r\n",
+    "**",
+    "**/",
+    "/**/",
+    "[a-z]",
+    "[!",
+    "[[:alpha:]]",
+    "*a" * 20,
+    "?" * 50,
+    ".md",
+)
+_GLOB_NAMES = (
+    "a",
+    "b.md",
+    "a/b",
+    "a" * 255,
+    "a/" * 60 + "b.md",
+    "é/" * 20 + "[",
+    "ab/" * 20 + "a" * 200,
+)
 
 
 def _globs(chance: Random) -> tuple[Any, ...]:
@@ -418,7 +646,9 @@ TARGETS: dict[str, Target] = {
     "settings": Target(lambda c: (text(c, 6), c.choice(sorted(settings_.FIELDS))), setting, 0.3),
     "prompts of hooks": Target(_texts, prompted, 0.7),
     "dates": Target(_texts, days, 0.5),
-    "arguments of calls": Target(lambda c: (c.choice(sorted(EVERY_CALL)), value(c, 2)), arguments, 0.5),
+    "arguments of calls": Target(
+        lambda c: (c.choice(sorted(EVERY_CALL)), value(c, 2)), arguments, 0.5
+    ),
     "references": Target(_reference, references, 0.1),
     "path filters": Target(lambda c: (text(c, 30),), globs, 1.0),
     "ignore lines": Target(_globs, ignoring, 1.0),

@@ -1,4 +1,6 @@
-"""Hostile input at every door: no crash, no hang, no SQL error. What was found stays here as an example."""
+"""Hostile input at every door: no crash, no hang, no SQL error. What was found stays here as an
+example.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def feed(name: str, *values: Any) -> None:
 
 
 def measured(name: str, *values: Any) -> float:
-    """One input and what it took, counted in the time of this thread, which a busy machine does not change."""
+    """One input and what it took, counted in the time of this thread, which a busy machine does not
+    change.
+    """
     for _ in range(3):  # what takes too long does so every time
         begun = time.thread_time()
         TARGETS[name].call(*values)
@@ -58,10 +62,14 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=10,
 )
-OF_TEXT = sorted(set(TARGETS) - {"transcript records", "values of exports", "settings", "arguments of calls"})
+OF_TEXT = sorted(
+    set(TARGETS) - {"transcript records", "values of exports", "settings", "arguments of calls"}
+)
 
 
-@given(name=st.sampled_from(OF_TEXT), text=st.text(st.characters(codec=None, exclude_categories=())))
+@given(
+    name=st.sampled_from(OF_TEXT), text=st.text(st.characters(codec=None, exclude_categories=()))
+)
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_text(name: str, text: str) -> None:
     feed(name, text)
@@ -92,7 +100,9 @@ def test_what_was_found(name: str, values: tuple[Any, ...]) -> None:
 
 
 def inputs(name: str) -> int:
-    """How many inputs of the campaign are a target's; together they are never fewer than asked for."""
+    """How many inputs of the campaign are a target's; together they are never fewer than asked
+    for.
+    """
     return int(LONG * TARGETS[name].share / _SHARES) + 1
 
 
@@ -117,5 +127,10 @@ def test_a_million_inputs(name: str) -> None:
         fed += 1
     assert fed == inputs(name)
     took_s = time.monotonic() - begun
-    report = {"target": name, "inputs": fed, "took_s": round(took_s), "longest_ms": round(longest_s * 1000)}
+    report = {
+        "target": name,
+        "inputs": fed,
+        "took_s": round(took_s),
+        "longest_ms": round(longest_s * 1000),
+    }
     print(json.dumps(report))  # noqa: T201 - the report of a long run, shown by `pytest -rP`

@@ -1,4 +1,5 @@
-"""Dated notes in five languages: the newest comes first, or the one that held at the time asked for.
+"""Dated notes in five languages: the newest comes first, or the one that held at the time asked
+for.
 
 No threshold was chosen by these questions; `current/README.md` says how they were made.
 """
@@ -77,9 +78,14 @@ def test_older_notes_stay_within_reach_of_those_who_ask_for_them(by_words: Run) 
         assert by_words.summary(kind)["recall@5"] >= 0.95, kind
 
 
-def test_a_plain_question_brings_the_newest_statement_first_and_marks_the_conflict(sample: Memory) -> None:
+def test_a_plain_question_brings_the_newest_statement_first_and_marks_the_conflict(
+    sample: Memory,
+) -> None:
     first, second = sample.search("deploy day", now=NOW, sync=False).hits[:2]
-    assert ("Tuesday" in first.chunk.text, "Wednesday mornings" in second.chunk.text) == (True, True)
+    assert ("Tuesday" in first.chunk.text, "Wednesday mornings" in second.chunk.text) == (
+        True,
+        True,
+    )
     assert (first.conflicts_with, second.conflicts_with) == ((second.chunk.id,), (first.chunk.id,))
 
 
@@ -98,9 +104,13 @@ def test_a_period_brings_the_note_that_held_then(sample: Memory, question: str, 
 
 
 def test_and_so_it_does_where_passages_have_vectors(tmp_path: Path) -> None:
-    with Memory.open(shutil.copytree(SAMPLE, tmp_path / "notes"), env=PATIENT, embed__model="local") as memory:
+    with Memory.open(
+        shutil.copytree(SAMPLE, tmp_path / "notes"), env=PATIENT, embed__model="local"
+    ) as memory:
         memory.sync()
-        paths = [memory.search(question, now=NOW, sync=False).hits[0].chunk.path for question, _ in HELD]
+        paths = [
+            memory.search(question, now=NOW, sync=False).hits[0].chunk.path for question, _ in HELD
+        ]
     assert paths == [path for _, path in HELD]
 
 
@@ -118,7 +128,11 @@ def test_in_a_conversation_the_answer_comes_before_the_question(tmp_path: Path) 
         for n, (role, text) in enumerate(said)
     ]
     (chats / "one.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    given: dict[str, Any] = {"sources": "memory,sessions", "sessions__paths": str(chats), "embed__model": "none"}
+    given: dict[str, Any] = {
+        "sources": "memory,sessions",
+        "sessions__paths": str(chats),
+        "embed__model": "none",
+    }
     with Memory.open(tmp_path, env=PATIENT, **given) as memory:
         first, second = memory.search("which port does staging listen on", now=NOW).hits[:2]
     assert ("9443" in first.chunk.text, second.chunk.text) == (True, said[2][1])

@@ -1,7 +1,9 @@
-"""A small workspace with labelled questions, answered by the packaged model: quality from end to end.
+"""A small workspace with labelled questions, answered by the packaged model: quality from end to
+end.
 
-There are two measures: `hit@6` counts notes (the right one is among the first six notes, without a threshold),
-`seen` counts passages (the right note is among the six hits of a plain search, with the profile's threshold).
+There are two measures: `hit@6` counts notes (the right one is among the first six notes, without a
+threshold), `seen` counts passages (the right note is among the six hits of a plain search, with the
+profile's threshold).
 """
 
 from __future__ import annotations
@@ -40,7 +42,10 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 
 @pytest.fixture(scope="module")
 def runs(golden: Memory, questions: EvalSet) -> dict[str, Run]:
-    return {run.profile: run for run in evaluate(questions, ["default", "lexical", "vector"], own=golden)}
+    return {
+        run.profile: run
+        for run in evaluate(questions, ["default", "lexical", "vector"], own=golden)
+    }
 
 
 def seen(memory: Memory, questions: EvalSet, profile: str) -> float:
@@ -68,7 +73,9 @@ def test_every_label_names_lines_that_are_there(questions: EvalSet) -> None:
             assert lines[span.start_line - 1 : span.end_line], question.text
 
 
-def test_the_right_note_is_among_the_first_six_notes_for_95_of_100_questions(runs: dict[str, Run]) -> None:
+def test_the_right_note_is_among_the_first_six_notes_for_95_of_100_questions(
+    runs: dict[str, Run],
+) -> None:
     assert runs["default"].summary()["hit@6"] >= 0.95
 
 
@@ -92,7 +99,9 @@ def test_a_question_in_other_words_than_its_note_finds_it_early(
     assert note in paths[:rank]
 
 
-def test_a_user_sees_the_right_note_more_often_than_with_the_old_pipeline(golden: Memory, questions: EvalSet) -> None:
+def test_a_user_sees_the_right_note_more_often_than_with_the_old_pipeline(
+    golden: Memory, questions: EvalSet
+) -> None:
     ours, old = seen(golden, questions, "default"), seen(golden, questions, OLD)
     assert ours > old
     assert ours >= 0.95

@@ -43,13 +43,19 @@ def test_there_are_enough_pairs_of_every_kind() -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_95_of_100_pairs_are_judged_right(name: str) -> None:
-    wrong = [(p["verdict"], str(verdict(p)), p["a"], p["b"]) for p in pairs(name) if verdict(p) != p["verdict"]]
+    wrong = [
+        (p["verdict"], str(verdict(p)), p["a"], p["b"])
+        for p in pairs(name)
+        if verdict(p) != p["verdict"]
+    ]
     assert len(wrong) <= 0.05 * len(pairs(name)), wrong
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_no_pair_that_differs_is_taken_for_copies(name: str) -> None:
-    hidden = [p for p in pairs(name) if p["verdict"] != "duplicate" and verdict(p) == Verdict.DUPLICATE]
+    hidden = [
+        p for p in pairs(name) if p["verdict"] != "duplicate" and verdict(p) == Verdict.DUPLICATE
+    ]
     assert hidden == []
 
 
@@ -70,7 +76,13 @@ def test_in_a_workspace_a_copy_is_hidden_and_nothing_else_is(name: str, tmp_path
         consolidate(store)
         older, newer = (store.documents.chunks_of(path)[0] for path in paths)
         found = store.relations.related([older, newer], Filters()).get(older.row, Relations())
-        got = "duplicate" if found.copy else "conflict" if newer.id in found.conflicts_with else "different"
+        got = (
+            "duplicate"
+            if found.copy
+            else "conflict"
+            if newer.id in found.conflicts_with
+            else "different"
+        )
         if got != pair["verdict"]:
             wrong.append((got, pair))
         store.close()

@@ -1,6 +1,7 @@
 """The hook of a prompt over labelled prompts: what it gives is right, and mostly it is silent.
 
-`hook.confidence` was chosen on one half of the prompts by `tools/recall.py`; these figures are those of the other half.
+`hook.confidence` was chosen on one half of the prompts by `tools/recall.py`; these figures are
+those of the other half.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ def test_what_is_given_is_right_and_mostly_nothing_is(
 
 
 @pytest.mark.slow
-def test_the_bar_is_the_one_that_is_measured(prompts: list[recall.Prompt], memories: dict[str, Memory]) -> None:
+def test_the_bar_is_the_one_that_is_measured(
+    prompts: list[recall.Prompt], memories: dict[str, Memory]
+) -> None:
     own = recall.open_bar()
     fit = [recall.given(p, memories[p.notes], own) for p in prompts if not p.held]
     assert recall.fitted(fit) == pytest.approx(HookSettings().confidence, abs=0.05)

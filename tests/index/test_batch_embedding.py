@@ -1,4 +1,6 @@
-"""A first index through a provider's batches: handed in by one `index`, fetched by a later one, never paid twice."""
+"""A first index through a provider's batches: handed in by one `index`, fetched by a later one,
+never paid twice.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +42,20 @@ def server(request: pytest.FixtureRequest) -> Iterator[ProviderServer]:
 @pytest.fixture
 def flags(server: ProviderServer) -> dict[str, Any]:
     return {
-        "embed.model": server.provider, "embed.url": server.url, "embed.key": KEY, "embed.dim": DIM,
-        "embed.batch": True, "embed.timeout_s": 5.0,
-    }  # fmt: skip
+        "embed.model": server.provider,
+        "embed.url": server.url,
+        "embed.key": KEY,
+        "embed.dim": DIM,
+        "embed.batch": True,
+        "embed.timeout_s": 5.0,
+    }
 
 
 @pytest.fixture
 def open_it(root: Path, flags: dict[str, Any]) -> Open:
-    return lambda **more: Memory.open(root, env=PATIENT, **{k.replace(".", "__"): v for k, v in flags.items()} | more)
+    return lambda **more: Memory.open(
+        root, env=PATIENT, **{k.replace(".", "__"): v for k, v in flags.items()} | more
+    )
 
 
 def submitted(server: ProviderServer) -> int:
@@ -81,12 +89,16 @@ def test_one_index_hands_in_and_a_later_one_fetches(server: ProviderServer, open
     assert server.texts()[1:] == [], "only the question was asked for directly"
 
 
-def test_a_search_pays_for_nothing_that_is_for_a_batch(server: ProviderServer, open_it: Open, write: Write) -> None:
+def test_a_search_pays_for_nothing_that_is_for_a_batch(
+    server: ProviderServer, open_it: Open, write: Write
+) -> None:
     server.ready = False
     with open_it() as memory:
         found = memory.search("subject3")
         assert found.hits
-        assert server.requests == [], "nothing is handed in yet, and nothing is embedded for more money"
+        assert server.requests == [], (
+            "nothing is handed in yet, and nothing is embedded for more money"
+        )
         memory.sync()
         write("memory/new.md", "a note that came meanwhile")
         found = memory.search("note that came meanwhile")
@@ -112,7 +124,9 @@ def test_a_change_in_a_finished_index_does_not_wait_a_night(
     assert submitted(server) == 1
 
 
-def test_a_refused_text_is_remembered_and_tried_again_by_force(server: ProviderServer, open_it: Open) -> None:
+def test_a_refused_text_is_remembered_and_tried_again_by_force(
+    server: ProviderServer, open_it: Open
+) -> None:
     server.ready = False
     with open_it() as memory:
         memory.sync()
@@ -120,7 +134,9 @@ def test_a_refused_text_is_remembered_and_tried_again_by_force(server: ProviderS
         server.refuses = lambda text: "unsafe" if "subject7" in text else ""
         report = memory.sync()
         assert (report.embedded, report.pending) == (NOTES - 1, 0)
-        assert [(s.path, s.reason) for s in report.skipped] == [("memory/07.md:1", "no vector: unsafe")]
+        assert [(s.path, s.reason) for s in report.skipped] == [
+            ("memory/07.md:1", "no vector: unsafe")
+        ]
         assert memory.status().refused == 1
         assert memory.sync().skipped == ()
         server.refuses = lambda _text: ""
@@ -128,7 +144,9 @@ def test_a_refused_text_is_remembered_and_tried_again_by_force(server: ProviderS
         assert memory.status().refused == 0
 
 
-def test_what_does_not_fit_goes_directly(server: ProviderServer, open_it: Open, write: Write) -> None:
+def test_what_does_not_fit_goes_directly(
+    server: ProviderServer, open_it: Open, write: Write
+) -> None:
     write("memory/long.md", "word " * 400)
     server.ready = False
     with open_it(embed__max_tokens_per_request=150) as memory:
@@ -166,7 +184,9 @@ def test_a_process_that_dies_after_handing_in_is_no_second_payment(
     assert submitted(server) == 1
 
 
-def test_a_batch_that_cannot_be_handed_in_is_said_and_searches_go_on(server: ProviderServer, open_it: Open) -> None:
+def test_a_batch_that_cannot_be_handed_in_is_said_and_searches_go_on(
+    server: ProviderServer, open_it: Open
+) -> None:
     server.always = status(400, {"error": {"message": "too many enqueued tokens"}})
     with open_it() as memory:
         report = memory.sync()
@@ -201,7 +221,9 @@ def test_the_background_does_not_ask_all_the_time(server: ProviderServer, open_i
         assert memory.sync().embedded == NOTES, "who asks for it gets it at once"
 
 
-def test_the_old_model_answers_until_the_batch_is_there(server: ProviderServer, open_it: Open, root: Path) -> None:
+def test_the_old_model_answers_until_the_batch_is_there(
+    server: ProviderServer, open_it: Open, root: Path
+) -> None:
     with Memory.open(root, embed__model="hashed") as memory:
         memory.sync()
     server.ready = False

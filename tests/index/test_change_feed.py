@@ -14,7 +14,9 @@ from tests.store.made import put_document
 
 
 @pytest.fixture
-def stores(database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[PostgresStore]]:
+def stores(
+    database: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[PostgresStore]]:
     name = str(tmp_path_factory.mktemp("heard"))
     made = [PostgresStore(database, workspace=name) for _ in range(2)]
     yield made
@@ -23,10 +25,14 @@ def stores(database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def put(store: PostgresStore, path: str) -> None:
-    put_document(store, Document(path, "memory", 1, 1, path), path, Facts(), [chunk(path, f"text of {path}")])
+    put_document(
+        store, Document(path, "memory", 1, 1, path), path, Facts(), [chunk(path, f"text of {path}")]
+    )
 
 
-def test_a_change_of_another_machine_is_heard_at_once_and_none_is_lost(stores: list[PostgresStore]) -> None:
+def test_a_change_of_another_machine_is_heard_at_once_and_none_is_lost(
+    stores: list[PostgresStore],
+) -> None:
     ours, theirs = stores
     heard: queue.Queue[int] = queue.Queue()
     hearing = ChangeFeed(ours.shared, heard.put)
@@ -38,7 +44,9 @@ def test_a_change_of_another_machine_is_heard_at_once_and_none_is_lost(stores: l
     hearing.close()
 
 
-def test_a_change_between_a_look_and_the_wait_ends_the_wait_at_once(stores: list[PostgresStore]) -> None:
+def test_a_change_between_a_look_and_the_wait_ends_the_wait_at_once(
+    stores: list[PostgresStore],
+) -> None:
     ours, theirs = stores
     looked = ours.generation
     put(theirs, "memory/late.md")

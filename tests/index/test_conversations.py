@@ -39,7 +39,9 @@ class Chat:
         self.file = root / "chat.jsonl"
         self.file.touch()
         self.store = SqliteStore(None)
-        self.engine = Walk([SessionSource(root, paths=["chat.jsonl"])], self.store, size, redactor=Redactor())
+        self.engine = Walk(
+            [SessionSource(root, paths=["chat.jsonl"])], self.store, size, redactor=Redactor()
+        )
 
     def write(self, text: str | bytes) -> None:
         with self.file.open("ab") as file:
@@ -59,11 +61,16 @@ def chat(root: Path) -> Chat:
 
 
 def shape(chunks: list[Chunk]) -> list[tuple[object, ...]]:
-    return sorted((c.id, c.start_line, c.end_line, c.heading, c.text, c.time, c.origin) for c in chunks)
+    return sorted(
+        (c.id, c.start_line, c.end_line, c.heading, c.text, c.time, c.origin) for c in chunks
+    )
 
 
 def test_a_turn_becomes_a_passage_with_its_line_time_and_origin(chat: Chat) -> None:
-    chat.write(record("user", "Where does staging run?") + record("assistant", "On host birke.", "2026-03-20T10:11:12"))
+    chat.write(
+        record("user", "Where does staging run?")
+        + record("assistant", "On host birke.", "2026-03-20T10:11:12")
+    )
     assert chat.sync().chunks == 2
     first, second = chat.chunks
     assert (first.origin, first.start_line, first.text) == ("owner", 1, "Where does staging run?")
@@ -79,11 +86,16 @@ def test_a_turn_becomes_a_passage_with_its_line_time_and_origin(chat: Chat) -> N
 
 
 def test_lines_of_one_side_in_a_row_share_a_passage_while_they_fit(chat: Chat) -> None:
-    chat.write(record("user", "go") + "".join(record("assistant", f"Step {n} is done now.") for n in range(12)))
+    chat.write(
+        record("user", "go")
+        + "".join(record("assistant", f"Step {n} is done now.") for n in range(12))
+    )
     chat.sync()
     spoken = [c for c in chat.chunks if c.origin == "agent"]
     assert 1 < len(spoken) < 6
-    assert "\n\n".join(c.text for c in spoken) == "\n\n".join(f"Step {n} is done now." for n in range(12))
+    assert "\n\n".join(c.text for c in spoken) == "\n\n".join(
+        f"Step {n} is done now." for n in range(12)
+    )
     assert [c.start_line for c in spoken[1:]] == [c.end_line + 1 for c in spoken[:-1]]
 
 
@@ -92,7 +104,10 @@ def test_an_append_joins_the_last_passage_and_leaves_the_others_alone(chat: Chat
     chat.sync()
     rows = {c.text: c.row for c in chat.chunks}
     chat.write(record("assistant", "Two is done."))
-    assert (chat.sync().changed, [c.text for c in chat.chunks]) == (1, ["go", "One is done.\n\nTwo is done."])
+    assert (chat.sync().changed, [c.text for c in chat.chunks]) == (
+        1,
+        ["go", "One is done.\n\nTwo is done."],
+    )
     assert chat.chunks[0].row == rows["go"]
     assert chat.chunks[1].end_line == 3
 
@@ -122,7 +137,8 @@ def test_a_long_line_is_cut_into_passages_that_all_point_to_it(chat: Chat) -> No
 
 def test_headings_of_a_long_answer_are_kept(chat: Chat) -> None:
     chat.write(
-        record("user", "tell me") + record("assistant", f"---\n# Plan\n\n{'First of all. ' * 40}\n\n# Cost\n\nNone.")
+        record("user", "tell me")
+        + record("assistant", f"---\n# Plan\n\n{'First of all. ' * 40}\n\n# Cost\n\nNone.")
     )
     chat.sync()
     assert {c.heading[-1] for c in chat.chunks if c.origin == "agent"} >= {"Plan", "Cost"}
@@ -134,13 +150,17 @@ def test_a_replaced_file_replaces_its_passages(chat: Chat, again: str) -> None:
     chat.sync()
     chat.file.write_text(again, encoding="utf-8")
     chat.sync()
-    assert {t for c in chat.chunks for t in c.text.split("\n\n")} == ({"afresh"} if again else set())
+    assert {t for c in chat.chunks for t in c.text.split("\n\n")} == (
+        {"afresh"} if again else set()
+    )
 
 
 def test_a_bad_line_is_reported_with_its_number(chat: Chat) -> None:
     chat.write(record("user", "fine so far") + "{broken\n" + record("user", "and on"))
     report = chat.sync()
-    assert [(s.path, s.reason) for s in report.skipped] == [("chat.jsonl", "line 2 is not JSON; the rest was read")]
+    assert [(s.path, s.reason) for s in report.skipped] == [
+        ("chat.jsonl", "line 2 is not JSON; the rest was read")
+    ]
     assert [c.text for c in chat.chunks] == ["fine so far\n\nand on"]
 
 
@@ -164,17 +184,25 @@ def test_a_secret_on_a_long_line_goes_before_the_line_is_wrapped(chat: Chat) -> 
 _turns = st.lists(
     st.tuples(
         st.sampled_from(["user", "assistant", "system"]),
-        st.sampled_from(["ok", "yes", "Zürich", "a longer line of words, " * 5, "# H\n\nbody " * 30])
+        st.sampled_from(
+            ["ok", "yes", "Zürich", "a longer line of words, " * 5, "# H\n\nbody " * 30]
+        )
         | st.text(max_size=9),
-        st.sampled_from(["2026-03-19T09:00:00", "2026-03-19T23:59:59", "2026-03-20T00:00:00", "", "x"]),
+        st.sampled_from(
+            ["2026-03-19T09:00:00", "2026-03-19T23:59:59", "2026-03-20T00:00:00", "", "x"]
+        ),
     ),
     max_size=12,
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(_turns, st.lists(st.floats(0, 1), max_size=5))
-def test_read_in_parts_is_read_at_once(tmp_path: Path, turns: list[tuple[str, str, str]], cuts: list[float]) -> None:
+def test_read_in_parts_is_read_at_once(
+    tmp_path: Path, turns: list[tuple[str, str, str]], cuts: list[float]
+) -> None:
     data = "".join(record(*t) for t in turns).encode()
     for name in ("parts", "once"):
         (tmp_path / name).mkdir(exist_ok=True)
@@ -187,7 +215,10 @@ def test_read_in_parts_is_read_at_once(tmp_path: Path, turns: list[tuple[str, st
     once.write(data)
     once.sync()
     assert shape(parts.chunks) == shape(once.chunks)
-    assert parts.store.documents.stored()["chat.jsonl"].tail == once.store.documents.stored()["chat.jsonl"].tail
+    assert (
+        parts.store.documents.stored()["chat.jsonl"].tail
+        == once.store.documents.stored()["chat.jsonl"].tail
+    )
 
 
 Open = Callable[..., Memory]
@@ -199,7 +230,11 @@ def opened(root: Path, embedder: CountingEmbedder) -> Iterator[Open]:
     made: list[Memory] = []
 
     def open_(**flags: Any) -> Memory:
-        given: dict[str, Any] = {"sources": "memory,sessions", "sessions__paths": str(root / "chats"), **flags}
+        given: dict[str, Any] = {
+            "sources": "memory,sessions",
+            "sessions__paths": str(root / "chats"),
+            **flags,
+        }
         made.append(Memory.open(root, embedder=embedder, **given))
         return made[-1]
 
@@ -216,7 +251,9 @@ def test_thousands_of_appended_turns_cost_no_more_each_than_a_few(root: Path, tu
 
 
 def calls_for_appended(root: Path, turns: int) -> int:
-    """How many calls of functions the first search takes that finds what was appended to as many turns."""
+    """How many calls of functions the first search takes that finds what was appended to as many
+    turns.
+    """
     place = root / "chats/long.jsonl"
     place.parent.mkdir(parents=True)
     said = [
@@ -227,12 +264,18 @@ def calls_for_appended(root: Path, turns: int) -> int:
         for n in range(2 * turns)
     ]
     place.write_text("".join(said[:turns]), encoding="utf-8")
-    own: Any = {"sources": "memory,sessions", "sessions__paths": str(root / "chats"), "embed__model": "none"}
+    own: Any = {
+        "sources": "memory,sessions",
+        "sessions__paths": str(root / "chats"),
+        "embed__model": "none",
+    }
     with Memory.open(root, **own, consolidate=False) as memory:
         memory.sync()
         rows = {c.row for c in memory.store.documents.chunks_of("chats/long.jsonl")}
         with place.open("a", encoding="utf-8") as file:
-            file.write("".join(said[turns:]) + record("user", "and the zanzibar migration comes last"))
+            file.write(
+                "".join(said[turns:]) + record("user", "and the zanzibar migration comes last")
+            )
         found: list[Found] = []
         calls = calls_of(lambda: found.append(memory.search("zanzibar migration")))
         assert found[0].hits[0].chunk.citation == f"chats/long.jsonl#L{2 * turns + 1}"
@@ -241,28 +284,43 @@ def calls_for_appended(root: Path, turns: int) -> int:
     return calls
 
 
-def test_a_hit_points_to_line_and_time_and_get_prints_the_turns(root: Path, write: Write, opened: Open) -> None:
+def test_a_hit_points_to_line_and_time_and_get_prints_the_turns(
+    root: Path, write: Write, opened: Open
+) -> None:
     write("memory/a.md", "The cat is grey.")
     write(
         "chats/s.jsonl",
-        record("user", "Where is the zebra?") + record("assistant", "In the barn.", "2026-03-20T08:00:00"),
+        record("user", "Where is the zebra?")
+        + record("assistant", "In the barn.", "2026-03-20T08:00:00"),
     )
     memory = opened()
     answer, hit = memory.search("zebra").hits[:2]
-    assert (answer.chunk.citation, answer.chunk.origin) == ("chats/s.jsonl#L2", "agent"), "before what it answers"
-    assert (hit.chunk.source, hit.chunk.citation, hit.chunk.origin) == ("sessions", "chats/s.jsonl#L1", "owner")
+    assert (answer.chunk.citation, answer.chunk.origin) == ("chats/s.jsonl#L2", "agent"), (
+        "before what it answers"
+    )
+    assert (hit.chunk.source, hit.chunk.citation, hit.chunk.origin) == (
+        "sessions",
+        "chats/s.jsonl#L1",
+        "owner",
+    )
     assert memory.get(hit.chunk.id).text == "user, 2026-03-19 09:00:\nWhere is the zebra?"
     whole = memory.get("chats/s.jsonl")
     assert (whole.start_line, whole.end_line) == (1, 2)
     assert whole.text.endswith("assistant, 2026-03-20 08:00:\nIn the barn.")
     assert memory.get("chats/s.jsonl:2").text == "assistant, 2026-03-20 08:00:\nIn the barn."
     assert json.loads(memory.get("chats/s.jsonl:2", raw=True).text)["content"] == "In the barn."
-    assert [memory.get(f"chats/s.jsonl{lines}").origin for lines in ("", ":1", ":2")] == ["agent", "owner", "agent"]
+    assert [memory.get(f"chats/s.jsonl{lines}").origin for lines in ("", ":1", ":2")] == [
+        "agent",
+        "owner",
+        "agent",
+    ]
     with pytest.raises(NotFoundError, match="has 2 lines"):
         memory.get("chats/s.jsonl:7")
     barn = memory.search("barn", filters=Filters(origin="agent", since=dt.date(2026, 3, 20)))
     assert [h.chunk.start_line for h in barn.hits] == [2]
-    assert {h.chunk.source for h in memory.search("zebra", filters=Filters(source="memory")).hits} <= {"memory"}
+    assert {
+        h.chunk.source for h in memory.search("zebra", filters=Filters(source="memory")).hits
+    } <= {"memory"}
 
 
 def test_sessions_are_off_until_asked_for_and_go_when_they_are_off_again(
@@ -296,9 +354,13 @@ def test_chatter_does_not_drown_notes(write: Write, opened: Open) -> None:
     for n in range(4):
         write(
             f"memory/note{n}.md",
-            f"A long note on other things and, among them, the budget of part {n}. " + "More. " * 40,
+            f"A long note on other things and, among them, the budget of part {n}. "
+            + "More. " * 40,
         )
-    talk = "".join(record("user" if n % 2 else "assistant", f"budget budget, the budget {n}") for n in range(30))
+    talk = "".join(
+        record("user" if n % 2 else "assistant", f"budget budget, the budget {n}")
+        for n in range(30)
+    )
     write("chats/s.jsonl", talk)
     memory = opened(embed__model="none")
     memory.sync()  # a busy machine may not find all copies before the first search
@@ -315,14 +377,18 @@ def test_chatter_does_not_drown_notes(write: Write, opened: Open) -> None:
     assert [h.chunk.source for h in unbound.hits].count("sessions") > 3
 
 
-def test_notes_are_embedded_before_conversations(write: Write, opened: Open, embedder: CountingEmbedder) -> None:
+def test_notes_are_embedded_before_conversations(
+    write: Write, opened: Open, embedder: CountingEmbedder
+) -> None:
     write("chats/s.jsonl", record("user", "Where is the zebra?"))
     write("memory/2020-01-01.md", "The cat is grey.")
     opened().sync()
     assert ["cat" in text for text in embedder.documents] == [True, False]
 
 
-def test_a_reset_session_keeps_its_vectors(root: Path, write: Write, opened: Open, embedder: CountingEmbedder) -> None:
+def test_a_reset_session_keeps_its_vectors(
+    root: Path, write: Write, opened: Open, embedder: CountingEmbedder
+) -> None:
     place = write("chats/s.jsonl", record("user", "Where is the zebra?"))
     memory = opened()
     memory.sync()
@@ -350,12 +416,18 @@ def test_conversations_wait_when_a_search_has_no_time_for_them(
     assert engine.sync().added == 1
 
 
-def test_a_foreign_conversation_leaves_nothing_but_its_path(root: Path, own_environment: Path) -> None:
+def test_a_foreign_conversation_leaves_nothing_but_its_path(
+    root: Path, own_environment: Path
+) -> None:
     folder = own_environment / ".codex/sessions/2026/04/02"
     folder.mkdir(parents=True)
     file = folder / "rollout-1.jsonl"
     header = json.dumps({"type": "session_meta", "payload": {"cwd": "/home/mira/nightfall"}}) + "\n"
-    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "the zebra is in the barn"}]}
+    said = {
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_text", "text": "the zebra is in the barn"}],
+    }
     turn = json.dumps({"type": "response_item", "payload": said}) + "\n"
     file.write_text(header[:20], encoding="utf-8")  # seen before its first line was whole
     with Memory.open(root, sources="memory,sessions", embed__model="none") as memory:

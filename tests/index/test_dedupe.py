@@ -53,7 +53,9 @@ def first(store: SqliteStore, path: str) -> str:
     return store.documents.chunks_of(path)[0].id
 
 
-def test_the_newest_of_copies_stands_for_all(engine: Walk, write: Write, store: SqliteStore) -> None:
+def test_the_newest_of_copies_stands_for_all(
+    engine: Walk, write: Write, store: SqliteStore
+) -> None:
     for day in ("01", "02", "03"):
         write(f"memory/2026-03-{day}.md", "The staging port is 8080.")
     settle(engine)
@@ -65,22 +67,30 @@ def test_the_newest_of_copies_stands_for_all(engine: Walk, write: Write, store: 
         assert found.successor == "memory/2026-03-03.md#L1"
 
 
-def test_when_the_newest_copy_goes_the_next_one_is_seen_again(engine: Walk, write: Write, store: SqliteStore) -> None:
+def test_when_the_newest_copy_goes_the_next_one_is_seen_again(
+    engine: Walk, write: Write, store: SqliteStore
+) -> None:
     places = [write(f"memory/2026-03-0{n}.md", "The staging port is 8080.") for n in (1, 2, 3)]
     settle(engine)
     places[2].unlink()
     settle(engine)
     assert related(store, "memory/2026-03-02.md") == Relations()
-    assert related(store, "memory/2026-03-01.md").superseded_by == first(store, "memory/2026-03-02.md")
+    assert related(store, "memory/2026-03-01.md").superseded_by == first(
+        store, "memory/2026-03-02.md"
+    )
     write("memory/2026-03-02.md", "Something else is here now, about the garden.")
     settle(engine)
     assert related(store, "memory/2026-03-01.md") == Relations()
     write("memory/2026-03-03.md", "The staging port is 8080.")
     settle(engine)
-    assert related(store, "memory/2026-03-01.md").superseded_by == first(store, "memory/2026-03-03.md")
+    assert related(store, "memory/2026-03-01.md").superseded_by == first(
+        store, "memory/2026-03-03.md"
+    )
 
 
-def test_a_conflict_marks_both_and_hides_none(engine: Walk, write: Write, store: SqliteStore) -> None:
+def test_a_conflict_marks_both_and_hides_none(
+    engine: Walk, write: Write, store: SqliteStore
+) -> None:
     write("memory/2026-03-01.md", "The staging port is 8080.")
     write("memory/2026-03-02.md", "The staging port is 9443.")
     settle(engine)
@@ -95,24 +105,34 @@ def test_a_conflict_names_the_newest_copy_and_goes_when_the_other_side_goes(
     places = [write(f"memory/2026-03-0{n}.md", "The staging port is 8080.") for n in (1, 2)]
     write("memory/2026-03-03.md", "The staging port is 9443.")
     settle(engine)
-    assert related(store, "memory/2026-03-03.md").conflicts_with == (first(store, "memory/2026-03-02.md"),)
+    assert related(store, "memory/2026-03-03.md").conflicts_with == (
+        first(store, "memory/2026-03-02.md"),
+    )
     places[1].unlink()
     settle(engine)
-    assert related(store, "memory/2026-03-03.md").conflicts_with == (first(store, "memory/2026-03-01.md"),)
+    assert related(store, "memory/2026-03-03.md").conflicts_with == (
+        first(store, "memory/2026-03-01.md"),
+    )
     places[0].unlink()
     settle(engine)
     assert related(store, "memory/2026-03-03.md") == Relations()
     assert store.connection.all("SELECT count(*) FROM conflicts") == [(0,)]
 
 
-def test_what_a_filter_hides_does_not_stand_for_what_it_shows(engine: Walk, write: Write, store: SqliteStore) -> None:
+def test_what_a_filter_hides_does_not_stand_for_what_it_shows(
+    engine: Walk, write: Write, store: SqliteStore
+) -> None:
     for day in ("01", "02", "03"):
         write(f"memory/2026-03-{day}.md", "The staging port is 8080.")
     settle(engine)
     until = Filters(until=dt.date(2026, 3, 2))
     assert related(store, "memory/2026-03-02.md", until) == Relations()
-    assert related(store, "memory/2026-03-01.md", until).superseded_by == first(store, "memory/2026-03-02.md")
-    assert related(store, "memory/2026-03-01.md", Filters(path="memory/2026-03-01.md")) == Relations()
+    assert related(store, "memory/2026-03-01.md", until).superseded_by == first(
+        store, "memory/2026-03-02.md"
+    )
+    assert (
+        related(store, "memory/2026-03-01.md", Filters(path="memory/2026-03-01.md")) == Relations()
+    )
 
 
 def test_a_date_or_pin_that_changes_changes_who_stands_for_the_group(
@@ -125,13 +145,19 @@ def test_a_date_or_pin_that_changes_changes_who_stands_for_the_group(
     write("memory/2026-03-01.md", f"---\npinned: true\n---\n{text}")
     settle(engine)
     assert related(store, "memory/2026-03-01.md") == Relations()
-    assert related(store, "memory/2026-03-02.md").superseded_by == first(store, "memory/2026-03-01.md")
+    assert related(store, "memory/2026-03-02.md").superseded_by == first(
+        store, "memory/2026-03-01.md"
+    )
     write("memory/2026-03-01.md", f"---\ndate: 2026-04-01\n---\n{text}")
     settle(engine)
-    assert related(store, "memory/2026-03-02.md").superseded_by == first(store, "memory/2026-03-01.md")
+    assert related(store, "memory/2026-03-02.md").superseded_by == first(
+        store, "memory/2026-03-01.md"
+    )
     write("memory/2026-03-01.md", f"---\ndate: 2026-02-01\n---\n{text}")
     settle(engine)
-    assert related(store, "memory/2026-03-01.md").superseded_by == first(store, "memory/2026-03-02.md")
+    assert related(store, "memory/2026-03-01.md").superseded_by == first(
+        store, "memory/2026-03-02.md"
+    )
 
 
 def test_standing_is_pinned_then_by_day_then_curated_and_transcripts_last() -> None:
@@ -151,8 +177,9 @@ def test_the_group_does_not_depend_on_the_order_of_arrival(root: Path, write: Wr
     heads = set()
     paths = ["memory/a.md", "memory/b.md", "MEMORY.md", "memory/c.md"]
     text = (
-        "Every release is tagged, announced in the channel, and rolled back within an hour when errors rise by half" * 2
-    )
+        "Every release is tagged, announced in the channel, and rolled back within an hour when "
+        "errors rise by half"
+    ) * 2
     for seed in range(4):
         store = SqliteStore(None)
         for path in (*paths[seed:], *paths[:seed]):
@@ -176,7 +203,10 @@ def test_a_second_run_has_nothing_to_do(engine: Walk, write: Write, store: Sqlit
 
 def test_only_what_changed_is_judged_again(engine: Walk, write: Write, store: SqliteStore) -> None:
     for n in range(20):
-        write(f"memory/note{n}.md", f"# Topic {n}\n\nThe colour of house {n} is known to nobody but Ann.")
+        write(
+            f"memory/note{n}.md",
+            f"# Topic {n}\n\nThe colour of house {n} is known to nobody but Ann.",
+        )
     settle(engine)
     write("memory/note3.md", "# Topic 3\n\nThe colour of house 3 is green.")
     assert settle(engine).judged == 1
@@ -199,7 +229,10 @@ def test_a_crash_in_the_middle_leaves_whole_judgements_and_the_next_run_complete
     engine: Walk, write: Write, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for n in range(1, 10):
-        write(f"memory/2026-03-0{n}.md", "The staging port is 8080." if n % 2 else "The staging port is 9443.")
+        write(
+            f"memory/2026-03-0{n}.md",
+            "The staging port is 8080." if n % 2 else "The staging port is 9443.",
+        )
     engine.sync()
     put, calls = store.relations.put_copies, [0]
 
@@ -218,8 +251,12 @@ def test_a_crash_in_the_middle_leaves_whole_judgements_and_the_next_run_complete
     assert judged.isdisjoint(waiting)
     assert len(judged | waiting) == 9
     consolidate(store)
-    assert related(store, "memory/2026-03-01.md").superseded_by == first(store, "memory/2026-03-09.md")
-    assert related(store, "memory/2026-03-09.md").conflicts_with == (first(store, "memory/2026-03-08.md"),)
+    assert related(store, "memory/2026-03-01.md").superseded_by == first(
+        store, "memory/2026-03-09.md"
+    )
+    assert related(store, "memory/2026-03-09.md").conflicts_with == (
+        first(store, "memory/2026-03-08.md"),
+    )
 
 
 def test_other_rules_judge_everything_anew(
@@ -279,7 +316,9 @@ def test_a_note_costs_the_same_however_many_there_are(kind: str) -> None:
     store.close()
 
 
-def test_near_copies_join_when_the_vector_comes_and_chains_hide_nothing(root: Path, write: Write) -> None:
+def test_near_copies_join_when_the_vector_comes_and_chains_hide_nothing(
+    root: Path, write: Write
+) -> None:
     base = (
         "The importer reads every file of the folder, checks its length and its hash, writes a line into the journal"
         " and moves the file into the archive when all rows were stored without an error"
@@ -299,7 +338,9 @@ def test_near_copies_join_when_the_vector_comes_and_chains_hide_nothing(root: Pa
     with Memory.open(root, env=PATIENT, embedder=Sure()) as memory:
         memory.sync()
         store = sqlite_of(memory)
-        assert related(store, "memory/2026-03-01.md").superseded_by == first(store, "memory/2026-03-02.md")
+        assert related(store, "memory/2026-03-01.md").superseded_by == first(
+            store, "memory/2026-03-02.md"
+        )
         write(
             "memory/2026-03-03.md",
             base.replace("checks", "carefully checks").replace("writes", "quickly slowly writes"),
@@ -307,7 +348,9 @@ def test_near_copies_join_when_the_vector_comes_and_chains_hide_nothing(root: Pa
         write("memory/2026-03-04.md", base.replace("the archive", "the archive 7"))
         memory.sync()
         assert related(store, "memory/2026-03-04.md") == Relations()
-        forms = store.connection.all("SELECT group_form, count(DISTINCT form) FROM copies GROUP BY 1 ORDER BY 2")
+        forms = store.connection.all(
+            "SELECT group_form, count(DISTINCT form) FROM copies GROUP BY 1 ORDER BY 2"
+        )
         assert sorted(n for _, n in forms) in ([1, 1, 2], [1, 3])
 
 
@@ -326,14 +369,20 @@ def test_near_copies_join_when_the_vector_comes_and_chains_hide_nothing(root: Pa
     ],
 )
 def test_what_a_note_supersedes(
-    engine: Walk, write: Write, store: SqliteStore, named: str, expected: tuple[tuple[str, str], ...]
+    engine: Walk,
+    write: Write,
+    store: SqliteStore,
+    named: str,
+    expected: tuple[tuple[str, str], ...],
 ) -> None:
     write("memory/old.md", "# Ports\n\nStaging has 8080.\n")
     write("memory/Old plan.md", "It was a plan.\n")
     settle(engine)
     assert replaces(made("a", supersedes=(named,)), store) == expected
     assert replaces(made("a", f"text\n<!-- supersedes: {named} -->\nmore"), store) == expected
-    assert replaces(made("a", f"text <!-- supersedes: {named} --> more"), store) == (), "only on a line of its own"
+    assert replaces(made("a", f"text <!-- supersedes: {named} --> more"), store) == (), (
+        "only on a line of its own"
+    )
     transcript = made("a", f"<!-- supersedes: {named} -->", source="sessions")
     assert replaces(transcript, store) == (), "a transcript hides no note"
 
@@ -353,29 +402,43 @@ def test_a_note_a_part_or_a_line_is_superseded(
     engine: Walk, write: Write, store: SqliteStore, reference: str, hidden: set[str]
 ) -> None:
     write(
-        "memory/old.md", "# Ports\n\nStaging has 8080.\n\n# Hosts\n\nThe name is kestrel,\nand the other is falcon.\n"
+        "memory/old.md",
+        (
+            "# Ports\n\nStaging has 8080.\n\n# Hosts\n\nThe name is kestrel,\nand the other is "
+            "falcon.\n"
+        ),
     )
     write("memory/new.md", f"---\nsupersedes: {reference}\n---\nAll of it has moved to the cloud.")
     settle(engine)
     chunks = store.documents.chunks_of("memory/old.md")
     found = store.relations.related(chunks, ALL)
     assert {c.heading[0] for c in chunks if c.row in found} == hidden
-    assert all(not r.copy and r.superseded_by == first(store, "memory/new.md") for r in found.values())
+    assert all(
+        not r.copy and r.superseded_by == first(store, "memory/new.md") for r in found.values()
+    )
 
 
-def test_an_entry_supersedes_by_id_until_it_is_gone(engine: Walk, write: Write, store: SqliteStore) -> None:
+def test_an_entry_supersedes_by_id_until_it_is_gone(
+    engine: Walk, write: Write, store: SqliteStore
+) -> None:
     write("memory/2026-03-01.md", "The staging port is 8080.")
     settle(engine)
     old = first(store, "memory/2026-03-01.md")
-    place = write("memory/2026-03-02.md", f"Staging was switched off for good.\n<!-- supersedes: {old} -->\n")
+    place = write(
+        "memory/2026-03-02.md", f"Staging was switched off for good.\n<!-- supersedes: {old} -->\n"
+    )
     settle(engine)
-    assert related(store, "memory/2026-03-01.md").superseded_by == first(store, "memory/2026-03-02.md")
+    assert related(store, "memory/2026-03-01.md").superseded_by == first(
+        store, "memory/2026-03-02.md"
+    )
     place.unlink()
     settle(engine)
     assert related(store, "memory/2026-03-01.md") == Relations()
 
 
-def test_two_notes_that_supersede_each_other_both_stay(engine: Walk, write: Write, store: SqliteStore) -> None:
+def test_two_notes_that_supersede_each_other_both_stay(
+    engine: Walk, write: Write, store: SqliteStore
+) -> None:
     write("memory/a.md", "---\nsupersedes: memory/b.md\n---\nApples are red.")
     write("memory/b.md", "---\nsupersedes: memory/a.md\n---\nPears are green and long.")
     write("memory/c.md", "---\nsupersedes: memory/c.md\n---\nPlums are blue inside.")
@@ -383,15 +446,21 @@ def test_two_notes_that_supersede_each_other_both_stay(engine: Walk, write: Writ
     assert [related(store, f"memory/{name}.md") for name in "abc"] == [Relations()] * 3
 
 
-def test_facts_of_two_people_in_two_notes_are_two_facts(engine: Walk, write: Write, store: SqliteStore) -> None:
+def test_facts_of_two_people_in_two_notes_are_two_facts(
+    engine: Walk, write: Write, store: SqliteStore
+) -> None:
     write("memory/ann.md", "port: 8080")
     write("memory/bob.md", "port: 8080")
     write("memory/carl.md", "port: 9090")
     settle(engine)
-    assert [related(store, f"memory/{name}.md") for name in ("ann", "bob", "carl")] == [Relations()] * 3
+    assert [related(store, f"memory/{name}.md") for name in ("ann", "bob", "carl")] == [
+        Relations()
+    ] * 3
 
 
-def test_pieces_of_one_note_that_share_lines_are_no_conflict(engine: Walk, store: SqliteStore) -> None:
+def test_pieces_of_one_note_that_share_lines_are_no_conflict(
+    engine: Walk, store: SqliteStore
+) -> None:
     one = Chunk("one", "a.md", "memory", 1, 3, (), "The port is 8080. Ann knows it.", "h1", Facts())
     two = Chunk("two", "a.md", "memory", 3, 5, (), "The port is 9090. Ann knows it.", "h2", Facts())
     put_document(store, Document("a.md", "memory", 1, 1, ""), "d", Facts(), [one, two])
@@ -429,26 +498,39 @@ def test_after_any_history_groups_hold_copies_alone_and_every_conflict_is_known(
             consolidate(store)
     consolidate(store)
     chunks = [store.documents.chunks_of(path)[0] for path in store.documents.stored()]
-    groups = {row: (g, form) for row, g, form in store.connection.all("SELECT row, group_form, form FROM copies")}
+    groups = {
+        row: (g, form)
+        for row, g, form in store.connection.all("SELECT row, group_form, form FROM copies")
+    }
     known = {frozenset(pair) for pair in store.connection.all("SELECT one, other FROM conflicts")}
     assert set(groups) == {c.row for c in chunks}
     for a, b in combinations(chunks, 2):
         verdict = judge(module._read(a), module._read(b))
         if groups[a.row][0] == groups[b.row][0]:
             assert verdict == "duplicate", (a.text, b.text)
-        assert (frozenset((groups[a.row][1], groups[b.row][1])) in known) == (verdict == "conflict"), (a.text, b.text)
-    assert all(pair <= {form for _, form in groups.values()} for pair in known), "nothing is left of what is gone"
+        assert (frozenset((groups[a.row][1], groups[b.row][1])) in known) == (
+            verdict == "conflict"
+        ), (a.text, b.text)
+    assert all(pair <= {form for _, form in groups.values()} for pair in known), (
+        "nothing is left of what is gone"
+    )
     hidden = store.relations.related(chunks, ALL)
     by_id = {c.id: c for c in chunks}
     for row, found in hidden.items():
         if found.superseded_by:
             assert groups[by_id[found.superseded_by].row][0] == groups[row][0]
-            assert by_id[found.superseded_by].row not in {r for r, f in hidden.items() if f.superseded_by}
+            assert by_id[found.superseded_by].row not in {
+                r for r, f in hidden.items() if f.superseded_by
+            }
     store.close()
 
 
-def test_two_processes_that_judge_at_once_do_not_trip_over_each_other(root: Path, write: Write) -> None:
-    """Another process drops notes between a look at what waits and the transaction that judges it."""
+def test_two_processes_that_judge_at_once_do_not_trip_over_each_other(
+    root: Path, write: Write
+) -> None:
+    """Another process drops notes between a look at what waits and the transaction that judges
+    it.
+    """
     for n in range(5):
         write(f"memory/n{n}.md", f"The lamp {n} hangs in hall {n}.\n")
     with Memory.open(root, embed__model="none", consolidate=False) as memory:
@@ -490,20 +572,31 @@ def test_a_passage_that_another_process_drops_meanwhile_is_left_out(
 def sentences(number: int) -> list[str]:
     """A long passage like no other; all of them begin and end alike."""
     letters = str.maketrans("0123456789", "bcdfghjklm")
-    return [f"Ann Smith met a{number}o{n} and e{number}u{n} at the harbour gate.".translate(letters) for n in range(6)]
+    return [
+        f"Ann Smith met a{number}o{n} and e{number}u{n} at the harbour gate.".translate(letters)
+        for n in range(6)
+    ]
 
 
 def test_long_passages_that_begin_alike_are_not_compared(store: SqliteStore) -> None:
     for n in range(0, 600, 20):
         put(store, n, "\n".join(sentences(n)))
     assert consolidate(store) == Consolidated(judged=30, compared=0)
-    put(store, 700, "\n".join([*sentences(40)[:5], "Ann Smith met Tom and Bob at the harbour gate."]))
+    put(
+        store,
+        700,
+        "\n".join([*sentences(40)[:5], "Ann Smith met Tom and Bob at the harbour gate."]),
+    )
     put(store, 701, "\n".join(reversed(sentences(60))))
-    assert consolidate(store) == Consolidated(judged=2, compared=1), "the other one has a form that is known"
+    assert consolidate(store) == Consolidated(judged=2, compared=1), (
+        "the other one has a form that is known"
+    )
     assert related(store, "memory/2001-12-02.md").superseded_by == "id60"
 
 
-def test_what_is_found_does_not_depend_on_the_size_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_found_does_not_depend_on_the_size_of_a_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     texts = [f"The staging port of house {n % 9} is {n % 4}." for n in range(40)]
     texts += ["\n".join(sentences(n % 7)) for n in range(20)]
     found = set()

@@ -1,4 +1,6 @@
-"""Copies, contradictions and successors as a user meets them: in answers, explanations and on the command line."""
+"""Copies, contradictions and successors as a user meets them: in answers, explanations and on the
+command line.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,15 @@ def test_why_names_the_copy_that_is_shown(memory: Memory, write: Write) -> None:
     write("memory/2026-03-02.md", PORT)
     hit = memory.search("staging port", now=NOW).hits[0]
     _, story = memory.why("staging port", "memory/2026-03-01.md", now=NOW)
-    assert story.verdict == f"dropped by Collapse(): memory/2026-03-02.md#L1 ({hit.chunk.id}) says the same"
+    assert (
+        story.verdict
+        == f"dropped by Collapse(): memory/2026-03-02.md#L1 ({hit.chunk.id}) says the same"
+    )
 
 
-def test_a_superseded_note_is_left_out_although_its_successor_shares_no_word(memory: Memory, write: Write) -> None:
+def test_a_superseded_note_is_left_out_although_its_successor_shares_no_word(
+    memory: Memory, write: Write
+) -> None:
     write("memory/old.md", PORT)
     write("memory/new.md", "---\nsupersedes: memory/old.md\n---\nEverything moved away.")
     assert "memory/old.md" not in paths(memory)
@@ -64,19 +71,30 @@ def test_a_pinned_passage_is_never_left_out(memory: Memory, write: Write) -> Non
 def test_of_two_that_contradict_the_newer_is_directly_first(memory: Memory, write: Write) -> None:
     write("memory/2026-03-01.md", "The staging port is 8080.")
     write("memory/2026-03-05.md", "The staging port is 9443.")
-    write("memory/2026-03-03.md", "The staging port was a topic in the standup, and Ann asked who may open it.")
+    write(
+        "memory/2026-03-03.md",
+        "The staging port was a topic in the standup, and Ann asked who may open it.",
+    )
     for question in ("which staging port", "staging port"):
         found = memory.search(question, now=NOW)
         order = [h.chunk.path for h in found.hits]
         newer, older = order.index("memory/2026-03-05.md"), order.index("memory/2026-03-01.md")
         assert newer < older
         hits = {h.chunk.path: h for h in found.hits}
-        assert hits["memory/2026-03-05.md"].conflicts_with == (hits["memory/2026-03-01.md"].chunk.id,)
-        assert hits["memory/2026-03-01.md"].conflicts_with == (hits["memory/2026-03-05.md"].chunk.id,)
+        assert hits["memory/2026-03-05.md"].conflicts_with == (
+            hits["memory/2026-03-01.md"].chunk.id,
+        )
+        assert hits["memory/2026-03-01.md"].conflicts_with == (
+            hits["memory/2026-03-05.md"].chunk.id,
+        )
         assert sorted((h.score for h in found.hits), reverse=True) == [h.score for h in found.hits]
     asked = memory.search("staging port 8080", now=NOW).hits
-    assert asked[0].chunk.path == "memory/2026-03-01.md", "the question has the older one's own words"
-    assert asked[0].conflicts_with == (hits["memory/2026-03-05.md"].chunk.id,), "and who reads it is told"
+    assert asked[0].chunk.path == "memory/2026-03-01.md", (
+        "the question has the older one's own words"
+    )
+    assert asked[0].conflicts_with == (hits["memory/2026-03-05.md"].chunk.id,), (
+        "and who reads it is told"
+    )
 
 
 def test_a_filter_shows_the_copy_that_it_asks_for(memory: Memory, write: Write) -> None:
@@ -108,7 +126,9 @@ def test_published_pipelines_show_copies_as_they_always_did(memory: Memory, writ
         assert len(paths(memory, profile=profile)) == 2, profile
 
 
-def test_the_command_line_marks_and_includes(root: Path, write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_marks_and_includes(
+    root: Path, write: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
     write("memory/2026-03-01.md", "The staging port is 8080.")
     write("memory/2026-03-02.md", "The staging port is 8080.")
     write("memory/2026-03-05.md", "The staging port is 9443.")
@@ -131,18 +151,27 @@ def test_the_command_line_marks_and_includes(root: Path, write: Write, capsys: p
     assert f"superseded by {results['memory/2026-03-02.md']['id']}" in shown
 
 
-def test_what_was_replaced_does_not_come_back_by_an_older_copy(memory: Memory, write: Write) -> None:
+def test_what_was_replaced_does_not_come_back_by_an_older_copy(
+    memory: Memory, write: Write
+) -> None:
     write("memory/2026-01-01.md", "The courier picks parcels up at noon.\n")
     write("memory/2026-02-01.md", "The courier picks parcels up at noon\n")
     write("memory/2026-03-01.md", "The courier picks parcels up at nine.\n")
     memory.sync()
-    shown = {h.chunk.path: h.chunk.id for h in memory.search("when does the courier pick parcels up").hits}
+    shown = {
+        h.chunk.path: h.chunk.id
+        for h in memory.search("when does the courier pick parcels up").hits
+    }
     assert set(shown) == {"memory/2026-02-01.md", "memory/2026-03-01.md"}
-    done = memory.remember("Nobody collects anything here any more.", supersedes=shown["memory/2026-02-01.md"])
+    done = memory.remember(
+        "Nobody collects anything here any more.", supersedes=shown["memory/2026-02-01.md"]
+    )
     found = memory.search("when does the courier pick parcels up").hits
     assert [h.chunk.path for h in found if "courier" in h.chunk.text] == ["memory/2026-03-01.md"]
     assert found[0].conflicts_with == (), "what was replaced contradicts nobody any more"
-    everything = memory.search("when does the courier pick parcels up", include_superseded=True).hits
+    everything = memory.search(
+        "when does the courier pick parcels up", include_superseded=True
+    ).hits
     replaced = {h.chunk.path: h.superseded_by for h in everything if "noon" in h.chunk.text}
     assert replaced == {"memory/2026-01-01.md": done.id, "memory/2026-02-01.md": done.id}
     write("memory/2026-12-01.md", "The courier picks parcels up at noon.\n")
@@ -153,7 +182,10 @@ def test_what_was_replaced_does_not_come_back_by_an_older_copy(memory: Memory, w
 def test_trace_shows_what_a_passage_stands_for_from_both_ends(memory: Memory, write: Write) -> None:
     write("memory/2026-01-01.md", "The courier picks parcels up at noon.\n")
     write("memory/2026-02-01.md", "The courier picks parcels up at noon\n")
-    write("memory/2026-03-01.md", "Lunch is at one now.\n\n<!-- supersedes: memory/2026-02-01.md#L1 -->\n")
+    write(
+        "memory/2026-03-01.md",
+        "Lunch is at one now.\n\n<!-- supersedes: memory/2026-02-01.md#L1 -->\n",
+    )
     write("memory/2026-04-01.md", "---\nsupersedes: memory/old.md\n---\nAll new.\n")
     write("memory/old.md", "All old.\n")
     memory.sync()
@@ -162,8 +194,13 @@ def test_trace_shows_what_a_passage_stands_for_from_both_ends(memory: Memory, wr
         found, _ = memory.trace(reference, direction=direction, depth=1)
         return sorted((h.kind, h.direction, h.node.path) for h in found.hops)
 
-    older = [("supersedes", "out", "memory/2026-01-01.md"), ("supersedes", "out", "memory/2026-02-01.md")]
+    older = [
+        ("supersedes", "out", "memory/2026-01-01.md"),
+        ("supersedes", "out", "memory/2026-02-01.md"),
+    ]
     assert hops("memory/2026-03-01.md", "out") == older
     assert hops("memory/2026-02-01.md", "in") == [("supersedes", "in", "memory/2026-03-01.md")]
-    assert hops("memory/2026-04-01.md", "out") == [("supersedes", "out", "memory/old.md")], "said once, shown once"
+    assert hops("memory/2026-04-01.md", "out") == [("supersedes", "out", "memory/old.md")], (
+        "said once, shown once"
+    )
     assert hops("memory/old.md", "in") == [("supersedes", "in", "memory/2026-04-01.md")]

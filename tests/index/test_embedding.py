@@ -1,4 +1,6 @@
-"""A model fills in beside the one that answers: level by level, resumable, and the pin moves at the end."""
+"""A model fills in beside the one that answers: level by level, resumable, and the pin moves at the
+end.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,12 @@ def chain(*models: Embedder) -> Chain:
 
 def test_the_first_model_is_pinned_with_its_first_vector(engine: Walk) -> None:
     report = fill(engine, chain(Named("first")), trial_s=30)
-    assert (report.embedded, report.pending, report.model, report.notices) == (NOTES, 0, "first", ())
+    assert (report.embedded, report.pending, report.model, report.notices) == (
+        NOTES,
+        0,
+        "first",
+        (),
+    )
     assert pinned(engine.store) == "first"
     assert engine.store.get_meta("name:first") == "m0"
 
@@ -56,7 +63,9 @@ def test_another_model_fills_in_and_the_pin_moves_when_all_is_there(engine: Walk
     assert [n.code for n in report.notices] == ["model_switched"]
     assert "the vectors of old are kept" in report.notices[0].message
     assert pinned(engine.store) == "new"
-    assert {name: engine.store.vectors.coverage(name)[0] for name in engine.store.vectors.dims()} == {
+    assert {
+        name: engine.store.vectors.coverage(name)[0] for name in engine.store.vectors.dims()
+    } == {
         "old": NOTES,
         "new": NOTES,
     }
@@ -91,7 +100,9 @@ def test_in_a_new_index_the_chain_goes_on_to_the_first_that_answers(engine: Walk
     assert len(dead.calls) == 1, "each level is tried once"
 
 
-def test_a_later_round_of_the_same_sync_does_not_ask_a_dead_level_again(engine: Walk, write: Write) -> None:
+def test_a_later_round_of_the_same_sync_does_not_ask_a_dead_level_again(
+    engine: Walk, write: Write
+) -> None:
     dead, alive = Flapping("dead", dead=True), Named("alive")
     both = chain(dead, alive)
     fill(engine, both, trial_s=30)
@@ -112,7 +123,9 @@ def test_a_level_that_hangs_is_given_up_after_its_trial(engine: Walk) -> None:
     assert "hanging did not answer within 0.05 s" in report.notices[0].message
 
 
-def test_when_the_pinned_model_fails_no_other_embeds_everything_again(engine: Walk, write: Write) -> None:
+def test_when_the_pinned_model_fails_no_other_embeds_everything_again(
+    engine: Walk, write: Write
+) -> None:
     one, other = Flapping("one"), Named("other")
     fill(engine, chain(one, other), trial_s=30)
     write("memory/new.md", "a new note")
@@ -120,7 +133,9 @@ def test_when_the_pinned_model_fails_no_other_embeds_everything_again(engine: Wa
     one.dead = True
     report = fill(engine, chain(one, other), trial_s=30)
     assert (report.pending, other.documents) == (1, 0)
-    assert [(n.code, n.message) for n in report.notices] == [("embedder_failed", "one: connection refused")]
+    assert [(n.code, n.message) for n in report.notices] == [
+        ("embedder_failed", "one: connection refused")
+    ]
 
 
 def test_the_preferred_model_takes_over_when_it_is_back(engine: Walk) -> None:
@@ -139,7 +154,9 @@ def test_with_every_level_dead_there_is_one_notice(engine: Walk) -> None:
     assert (report.embedded, report.pending) == (0, NOTES)
 
 
-def test_a_model_that_changed_its_size_under_its_name_becomes_another_generation(engine: Walk, write: Write) -> None:
+def test_a_model_that_changed_its_size_under_its_name_becomes_another_generation(
+    engine: Walk, write: Write
+) -> None:
     fill(engine, chain(Named("same", dim=64)), trial_s=30)
     write("memory/new.md", "a new note")
     engine.sync()
@@ -147,18 +164,28 @@ def test_a_model_that_changed_its_size_under_its_name_becomes_another_generation
     assert (report.model, report.pending) == ("same@32", 0)
     assert pinned(engine.store) == "same@32"
     assert engine.store.vectors.dims() == {"same": 64, "same@32": 32}
-    assert [engine.store.vectors.coverage(name)[0] for name in ("same", "same@32")] == [NOTES, NOTES + 1]
+    assert [engine.store.vectors.coverage(name)[0] for name in ("same", "same@32")] == [
+        NOTES,
+        NOTES + 1,
+    ]
 
 
-def test_refused_texts_are_reported_by_file_and_line_and_not_asked_again(engine: Walk, write: Write) -> None:
+def test_refused_texts_are_reported_by_file_and_line_and_not_asked_again(
+    engine: Walk, write: Write
+) -> None:
     fill(engine, chain(Named("old")), trial_s=30)
     model = Refusing("subject7", "new")
     report = fill(engine, chain(model), trial_s=30)
     assert (report.embedded, report.pending) == (NOTES - 1, 0)
     (skipped,) = report.skipped
-    assert (skipped.path, skipped.reason) == ("memory/07.md:3", "no vector: the word subject7 is not allowed")
+    assert (skipped.path, skipped.reason) == (
+        "memory/07.md:3",
+        "no vector: the word subject7 is not allowed",
+    )
     assert pinned(engine.store) == "new", "one refused text does not hold everything back"
-    assert engine.store.vectors.refused("new") == [("memory/07.md", 3, "the word subject7 is not allowed")]
+    assert engine.store.vectors.refused("new") == [
+        ("memory/07.md", 3, "the word subject7 is not allowed")
+    ]
     asked = model.documents
     assert fill(engine, chain(model), trial_s=30).skipped == ()
     assert model.documents == asked
@@ -172,7 +199,9 @@ def test_a_batch_that_is_refused_as_a_whole_ends_nothing(engine: Walk) -> None:
     assert (report.embedded, report.pending, len(report.skipped)) == (0, 0, NOTES)
 
 
-def test_the_estimate_comes_before_the_first_call_and_then_with_the_time(engine: Walk, write: Write) -> None:
+def test_the_estimate_comes_before_the_first_call_and_then_with_the_time(
+    engine: Walk, write: Write
+) -> None:
     for n in range(100):
         write(f"memory/more/{n}.md", f"further note {n} " + "word " * 50)
     engine.sync()
@@ -183,7 +212,10 @@ def test_the_estimate_comes_before_the_first_call_and_then_with_the_time(engine:
     model = Paid("paid")
     told: list[tuple[Estimate, int]] = []
     report = fill(
-        engine, chain(model), options=SyncOptions(estimate=lambda e: told.append((e, model.documents))), trial_s=30
+        engine,
+        chain(model),
+        options=SyncOptions(estimate=lambda e: told.append((e, model.documents))),
+        trial_s=30,
     )
     (first, before), (second, after) = told
     assert (first.model, first.passages, first.seconds, before) == ("paid", NOTES + 100, None, 0)
@@ -195,7 +227,9 @@ def test_the_estimate_comes_before_the_first_call_and_then_with_the_time(engine:
     assert report.estimate == second
 
 
-def test_notes_that_come_in_while_a_model_fills_in_are_not_left_out(engine: Walk, write: Write) -> None:
+def test_notes_that_come_in_while_a_model_fills_in_are_not_left_out(
+    engine: Walk, write: Write
+) -> None:
     class Busy(Named):
         def embed(self, texts, role):  # type: ignore[no-untyped-def]
             if self.documents == 8:
@@ -224,7 +258,10 @@ def test_whoever_runs_index_wakes_a_model_that_rests(engine: Walk) -> None:
     assert level.model.breaker.left_s > 0
     assert [n.code for n in fill(engine, one, trial_s=30).notices] == ["embedder_failed"]
     model.dead = False
-    assert fill(engine, one, trial_s=30, options=SyncOptions(deadline=time.monotonic() + 600)).notices == ()
+    assert (
+        fill(engine, one, trial_s=30, options=SyncOptions(deadline=time.monotonic() + 600)).notices
+        == ()
+    )
     assert level.model.breaker.left_s > 0, "the background lets it rest"
     assert fill(engine, one, trial_s=30).notices == ()
     assert level.model.breaker.left_s == 0
@@ -239,8 +276,13 @@ def test_the_background_does_not_ask_a_model_that_rests(engine: Walk) -> None:
     assert len(model.calls) == 1
 
 
-def test_windows_are_kept_beside_the_vector_with_their_place_in_the_text(root: Path, write: Write) -> None:
-    write("memory/a.md", "# About boats\n\na red boat\nthe green harbour\na yellow lamp\n\n# One\n\na single line\n")
+def test_windows_are_kept_beside_the_vector_with_their_place_in_the_text(
+    root: Path, write: Write
+) -> None:
+    write(
+        "memory/a.md",
+        "# About boats\n\na red boat\nthe green harbour\na yellow lamp\n\n# One\n\na single line\n",
+    )
     walk = Walk([FileSource(root)], SqliteStore(None))
     walk.sync()
     model = Windowed()
@@ -263,10 +305,14 @@ def test_windows_of_what_a_model_did_not_refuse_are_kept(engine: Walk) -> None:
             rows = dict(enumerate(super().embed_passages(texts)))
             bad = {n: "too odd" for n, text in enumerate(texts) if "subject7" in text}
             if bad:
-                raise RejectedError("some", reasons=bad, rows={n: row for n, row in rows.items() if n not in bad})
+                raise RejectedError(
+                    "some", reasons=bad, rows={n: row for n, row in rows.items() if n not in bad}
+                )
             return list(rows.values())
 
     report = fill(engine, chain(Choosy()), trial_s=30)
     assert (report.embedded, len(report.skipped)) == (NOTES - 1, 1)
-    rows = [c.row for n in range(NOTES) for c in engine.store.documents.chunks_of(f"memory/{n:02}.md")]
+    rows = [
+        c.row for n in range(NOTES) for c in engine.store.documents.chunks_of(f"memory/{n:02}.md")
+    ]
     assert len(engine.store.vectors.windows("windowed", rows)) == NOTES - 1

@@ -1,4 +1,6 @@
-"""What a caller meets when models are dead, slow, changed or picky: an answer, in time, with one notice."""
+"""What a caller meets when models are dead, slow, changed or picky: an answer, in time, with one
+notice.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,14 @@ NOW = dt.datetime(2026, 6, 1, 9, 0)  # noqa: DTZ001 - a morning of this place
 
 @pytest.fixture(autouse=True)
 def notes(write: Write) -> None:
-    write("MEMORY.md", "# Memory\n\n- Mira owns the billing service.\n- The staging port is 8080.\n")
+    write(
+        "MEMORY.md", "# Memory\n\n- Mira owns the billing service.\n- The staging port is 8080.\n"
+    )
     for n in range(30):
-        write(f"memory/topic-{n:02}.md", f"# Topic {n}\n\nA staging note about subject{n} and port{n}.\n")
+        write(
+            f"memory/topic-{n:02}.md",
+            f"# Topic {n}\n\nA staging note about subject{n} and port{n}.\n",
+        )
 
 
 @pytest.fixture
@@ -70,7 +77,9 @@ def test_a_switch_of_models_is_not_noticed_but_for_a_note(root: Path) -> None:
         assert (found.mode, found.embedder) == ("hybrid", "hashed@256")
         assert codes(found) == ["vectors_pending"]
         assert "hashed@256 answers until they do" in found.notices[0].message
-        assert memory.store.vectors.coverage("hashed@512") == (0, 32), "a search begins nothing that large"
+        assert memory.store.vectors.coverage("hashed@512") == (0, 32), (
+            "a search begins nothing that large"
+        )
         assert codes(memory.sync()) == ["model_switched"]
         found = ask(memory)
         assert (found.mode, found.embedder, found.notices) == ("hybrid", "hashed@512", ())
@@ -115,7 +124,11 @@ def test_with_every_provider_dead_keywords_answer_at_once_with_one_notice(
     root: Path, remote: dict[str, Embedder | EmbedderError], write: Write
 ) -> None:
     models = [Flapping(f"model{n}") for n in range(2)]
-    remote |= {"openai": models[0], "gemini": models[1], "voyage": EmbedderError("no key", hint="set it")}
+    remote |= {
+        "openai": models[0],
+        "gemini": models[1],
+        "voyage": EmbedderError("no key", hint="set it"),
+    }
     names = ("openai", "gemini", "voyage")
     with Memory.open(root, embed__chain=names) as memory:
         memory.sync()
@@ -132,7 +145,9 @@ def test_with_every_provider_dead_keywords_answer_at_once_with_one_notice(
             assert "model0" in notice.message
             assert "connection refused" in notice.message
             assert notice.hint == "start the server"
-        assert [len(m.calls) for m in models] == [asked[0] + 1, asked[1]], "and nobody is asked again and again"
+        assert [len(m.calls) for m in models] == [asked[0] + 1, asked[1]], (
+            "and nobody is asked again and again"
+        )
 
 
 def test_with_a_provider_dead_from_the_start_it_is_said_each_time(
@@ -154,7 +169,11 @@ def test_a_dead_provider_at_the_head_of_a_chain_costs_a_sync_its_patience_once(
     root: Path, monkeypatch: pytest.MonkeyPatch, model: str, dead: str
 ) -> None:
     monkeypatch.setattr(remote_embedder, "QUERY_S", 0.1)
-    own: Any = {"embed__chain": (model, "hashed@64"), "embed__deadline_s": 0.1, "embed__timeout_s": 3600.0}
+    own: Any = {
+        "embed__chain": (model, "hashed@64"),
+        "embed__deadline_s": 0.1,
+        "embed__timeout_s": 3600.0,
+    }
     asked: list[str] = []
     once = Provider._once
 
@@ -177,7 +196,9 @@ def test_a_dead_provider_at_the_head_of_a_chain_costs_a_sync_its_patience_once(
             assert [n.code for n in report.notices] == ["model_fallback"]
             assert memory.sync().pending == 0
         assert len(asked) <= 2, "once for each sync"
-        assert {"out of order": "503", "nobody there": "refused"}.get(dead, dead) in report.notices[0].message
+        assert {"out of order": "503", "nobody there": "refused"}.get(dead, dead) in report.notices[
+            0
+        ].message
         if dead == "no connection":
             waiting.close()
 
@@ -189,7 +210,9 @@ def hanging() -> Iterator[Hanging]:
     model.go.set()
 
 
-def test_a_hanging_provider_costs_the_deadline_once_and_close_waits_for_nobody(root: Path, hanging: Hanging) -> None:
+def test_a_hanging_provider_costs_the_deadline_once_and_close_waits_for_nobody(
+    root: Path, hanging: Hanging
+) -> None:
     hanging.go.set()
     memory = Memory.open(root, embedder=hanging, embed__deadline_s=1.0)
     memory.sync()
@@ -205,7 +228,9 @@ def test_a_hanging_provider_costs_the_deadline_once_and_close_waits_for_nobody(r
 
 
 @pytest.mark.parametrize("flags", [{}, {"embed__budget_s": 0.2}])
-def test_a_provider_that_hangs_over_new_notes_costs_no_more(root: Path, hanging: Hanging, flags: Any) -> None:
+def test_a_provider_that_hangs_over_new_notes_costs_no_more(
+    root: Path, hanging: Hanging, flags: Any
+) -> None:
     with Memory.open(root, embedder=hanging, embed__deadline_s=0.5, **flags) as memory:
         found = ask(memory)
         assert len(hanging.calls) <= 1, "the deadline is paid once"
@@ -269,7 +294,11 @@ def test_searches_alone_make_a_resized_model_good_too(root: Path) -> None:
     with Memory.open(root, embedder=Named("same", dim=32)) as memory:
         ask(memory)
         ask(memory)
-        assert (ask(memory).mode, ask(memory).notices, ask(memory).embedder) == ("hybrid", (), "same@32")
+        assert (ask(memory).mode, ask(memory).notices, ask(memory).embedder) == (
+            "hybrid",
+            (),
+            "same@32",
+        )
 
 
 def test_a_refused_text_is_named_once_and_is_no_reason_to_wait(root: Path) -> None:
@@ -284,7 +313,9 @@ def test_a_refused_text_is_named_once_and_is_no_reason_to_wait(root: Path) -> No
         assert (status.embedded, status.pending, status.refused) == (31, 0, 1)
 
 
-def test_renaming_a_folder_of_500_notes_embeds_nothing(root: Path, embedder: CountingEmbedder, write: Write) -> None:
+def test_renaming_a_folder_of_500_notes_embeds_nothing(
+    root: Path, embedder: CountingEmbedder, write: Write
+) -> None:
     for n in range(500):
         write(f"memory/old/{n}.md", f"Note {n} of the archive.")
     with Memory.open(root, embedder=embedder) as memory:
@@ -330,10 +361,15 @@ def test_a_search_prefers_the_packaged_model_over_a_remote_one_that_nobody_names
         found = ask(memory)
         assert found.mode == "lexical"
         (notice,) = found.notices
-        assert "the vectors in the index are from far, which the settings do not name" in notice.message
+        assert (
+            "the vectors in the index are from far, which the settings do not name"
+            in notice.message
+        )
         assert '"openai"' in notice.hint
     with Memory.open(root, embed__chain=("hashed", "openai"), embed__budget_s=-1.0) as memory:
-        assert (ask(memory).mode, ask(memory).embedder) == ("hybrid", "far"), "named, it answers until the switch"
+        assert (ask(memory).mode, ask(memory).embedder) == ("hybrid", "far"), (
+            "named, it answers until the switch"
+        )
         memory.sync()
         assert ask(memory).embedder == "hashed@256"
     assert len(far.calls) > asked
@@ -412,9 +448,16 @@ def test_close_ends_a_remote_model_wherever_it_is(root: Path, moment: str) -> No
             assert len(server.requests) == asked, "nobody asks again after it"
 
 
-def test_an_endpoint_of_unknown_size_is_asked_for_it_by_index_alone(root: Path, write: Write) -> None:
+def test_an_endpoint_of_unknown_size_is_asked_for_it_by_index_alone(
+    root: Path, write: Write
+) -> None:
     with serving(ProviderServer("http", key="", dim=64)) as server:
-        own: Any = {"embed__model": "http/m", "embed__url": server.url, "embed__timeout_s": 60, "embed__deadline_s": 60}
+        own: Any = {
+            "embed__model": "http/m",
+            "embed__url": server.url,
+            "embed__timeout_s": 60,
+            "embed__deadline_s": 60,
+        }
         short = {**own, "embed__timeout_s": 3, "embed__deadline_s": 1.5}
         with Memory.open(root, env={}, **own) as memory:
             memory.sync()
@@ -427,7 +470,9 @@ def test_an_endpoint_of_unknown_size_is_asked_for_it_by_index_alone(root: Path, 
             with Memory.open(root, env={}, **short) as memory:
                 found = ask(memory)
             assert (found.mode, codes(found)) == ("lexical", ["vector_failed"])
-            assert len(server.requests) == before + 2, "the deadline is paid once, by the first process"
+            assert len(server.requests) == before + 2, (
+                "the deadline is paid once, by the first process"
+            )
         write("memory/new.md", "one more")
         with Memory.open(root, env={}, **short, embed__trial_s=1) as memory:
             assert memory.sync().pending == 1, "what is to go is known without the model"
@@ -444,11 +489,20 @@ def test_an_endpoint_of_unknown_size_is_asked_for_it_by_index_alone(root: Path, 
 def test_an_endpoint_that_hangs_from_the_start_costs_the_deadline_once(root: Path) -> None:
     with serving(ProviderServer("http", key="", dim=64)) as server:
         server.always = hang
-        own: Any = {"embed__model": "http/m", "embed__url": server.url, "embed__timeout_s": 3, "embed__deadline_s": 1.5}
+        own: Any = {
+            "embed__model": "http/m",
+            "embed__url": server.url,
+            "embed__timeout_s": 3,
+            "embed__deadline_s": 1.5,
+        }
         asked = []
         for _ in range(3):
             with Memory.open(root, env={}, **own) as memory:
                 found = ask(memory)
             asked.append(len(server.requests))
-            assert (found.mode, codes(found), bool(found.hits)) == ("lexical", ["no_embedder"], True)
+            assert (found.mode, codes(found), bool(found.hits)) == (
+                "lexical",
+                ["no_embedder"],
+                True,
+            )
         assert asked[1:] == asked[:1] * 2, "it is asked once, so nobody else waits for it"

@@ -1,4 +1,6 @@
-"""A memory in a process that stays: no look and no work where nothing changed, and never an old answer."""
+"""A memory in a process that stays: no look and no work where nothing changed, and never an old
+answer.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def staying(memory: Memory, write: Write) -> Memory:
     return memory
 
 
-def test_a_search_looks_only_at_what_has_changed(staying: Memory, write: Write, looks: list[int]) -> None:
+def test_a_search_looks_only_at_what_has_changed(
+    staying: Memory, write: Write, looks: list[int]
+) -> None:
     for _ in range(3):
         staying.search("staging port", now=NOW)
     assert looks == []
@@ -57,7 +61,9 @@ def test_the_same_question_is_answered_once(staying: Memory, embedder: CountingE
     assert embedder.queries.count("the staging port") == 1
 
 
-@pytest.mark.parametrize("change", ["limit", "profile", "minute", "min_score", "include_superseded"])
+@pytest.mark.parametrize(
+    "change", ["limit", "profile", "minute", "min_score", "include_superseded"]
+)
 def test_another_question_is_another_answer(staying: Memory, change: str) -> None:
     first = staying.search("the staging port", now=NOW)
     more: dict[str, dict[str, Any]] = {
@@ -65,12 +71,17 @@ def test_another_question_is_another_answer(staying: Memory, change: str) -> Non
         "profile": {"profile": "lexical"},
         "min_score": {"min_score": 0.9},
     }
-    more |= {"minute": {"now": NOW + dt.timedelta(days=90)}, "include_superseded": {"include_superseded": True}}
+    more |= {
+        "minute": {"now": NOW + dt.timedelta(days=90)},
+        "include_superseded": {"include_superseded": True},
+    }
     again = staying.search("the staging port", **{"now": NOW, **more[change]})
     assert again.trace is not first.trace
 
 
-def test_an_answer_is_made_anew_when_the_notes_change(staying: Memory, write: Write, root: Path) -> None:
+def test_an_answer_is_made_anew_when_the_notes_change(
+    staying: Memory, write: Write, root: Path
+) -> None:
     assert "8081" in staying.search("staging port", now=NOW).hits[0].chunk.text
     write("memory/2026-02-10.md", "# Standup\n\nThe staging port is 9090.\n", age_s=0)
     assert "9090" in staying.search("staging port", now=NOW).hits[0].chunk.text
@@ -85,7 +96,9 @@ def test_what_is_remembered_or_forgotten_changes_the_answer(staying: Memory) -> 
     assert done.id not in {h.chunk.id for h in staying.search("staging port", now=NOW).hits}
 
 
-def test_a_memory_with_other_sources_looks_every_time(root: Path, write: Write, looks: list[int]) -> None:
+def test_a_memory_with_other_sources_looks_every_time(
+    root: Path, write: Write, looks: list[int]
+) -> None:
     write("notes/a.md", "The staging port is 8081.\n")
     with Memory.open(root, embed__model="hashed", extra_paths="notes") as memory:
         memory.keep_warm()
@@ -95,7 +108,9 @@ def test_a_memory_with_other_sources_looks_every_time(root: Path, write: Write, 
     assert len(looks) >= 3
 
 
-def test_many_threads_get_the_same_answer_while_notes_come_and_go(staying: Memory, write: Write) -> None:
+def test_many_threads_get_the_same_answer_while_notes_come_and_go(
+    staying: Memory, write: Write
+) -> None:
     wrong: list[str] = []
 
     def ask() -> None:

@@ -1,4 +1,6 @@
-"""A process that stays looks only at the files that changed, and knows what a look at all of them would have found."""
+"""A process that stays looks only at the files that changed, and knows what a look at all of them
+would have found.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from notewell.store.sqlite.documents import Documents
 from notewell.types import SyncReport
 from tests.conftest import PATIENT, Write
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells before a write returns")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux tells before a write returns"
+)
 LAYOUTS = ("memory", "folder", "both")
 
 
@@ -69,13 +73,20 @@ def whole_looks(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def known(memory: Memory) -> dict[str, tuple[str, int, int, str]]:
-    return {path: (s.source, s.size, s.mtime_ns, s.digest) for path, s in memory.store.documents.stored().items()}
+    return {
+        path: (s.source, s.size, s.mtime_ns, s.digest)
+        for path, s in memory.store.documents.stored().items()
+    }
 
 
 def afresh(root: Path) -> tuple[dict[str, tuple[str, int, int, str]], set[str]]:
     """What a new index of the same files knows, and what it could not read."""
     with Memory.open(
-        root, env=PATIENT, embed__model="none", consolidate=False, index=root.parent / "fresh.sqlite"
+        root,
+        env=PATIENT,
+        embed__model="none",
+        consolidate=False,
+        index=root.parent / "fresh.sqlite",
     ) as memory:
         memory.sync(force=True)
         return known(memory), {one.path for one in memory.index.looks.unread}
@@ -126,11 +137,13 @@ TELLING: dict[str, Callable[[Path], object]] = {
     "root environment": lambda root: (root / "pyvenv.cfg").write_text("home = x\n"),
     "link": lambda root: (root / "logs/link.md").symlink_to(root / "logs/c.md"),
     "document": lambda root: (root / "logs/c.pdf").write_bytes(b"x"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("change", [*PLAIN, *TELLING])
-def test_after_any_change_it_knows_what_a_new_index_would(warm: Memory, base: Path, change: str) -> None:
+def test_after_any_change_it_knows_what_a_new_index_would(
+    warm: Memory, base: Path, change: str
+) -> None:
     (PLAIN | TELLING)[change](base)
     agrees(warm)
     (base / "logs/later.md").write_text("the log is kept\n")  # and it still hears
@@ -148,7 +161,9 @@ def test_a_change_of_a_file_takes_no_look_at_the_others(
     assert whole_looks == []
 
 
-@pytest.mark.parametrize("name", [".gitignore", ".notewellignore", "logs/.gitignore", "notewell.toml"])
+@pytest.mark.parametrize(
+    "name", [".gitignore", ".notewellignore", "logs/.gitignore", "notewell.toml"]
+)
 def test_rules_and_settings_take_a_look_at_everything(
     warm: Memory, root: Path, base: Path, whole_looks: list[Path], name: str
 ) -> None:
@@ -202,14 +217,18 @@ def test_random_changes(warm: Memory, root: Path, layout: str) -> None:
         agrees(warm)
 
 
-def test_a_look_that_fails_is_made_up_for(warm: Memory, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_that_fails_is_made_up_for(
+    warm: Memory, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put = Documents.put
 
     def broken(self: Documents, *given: Any, **named: Any) -> None:
         raise StoreError("the disk is full")
 
     for name in ("logs/c.md", ".gitignore"):  # a look at one file, and one at all of them
-        (base / name).write_text("logs/deep\n" if name == ".gitignore" else "the compass is silver\n")
+        (base / name).write_text(
+            "logs/deep\n" if name == ".gitignore" else "the compass is silver\n"
+        )
         (base / "logs/new.md").write_text(f"the net of {name} is new\n")
         monkeypatch.setattr(Documents, "put", broken)
         assert warm.search("compass").stale
@@ -217,7 +236,9 @@ def test_a_look_that_fails_is_made_up_for(warm: Memory, base: Path, monkeypatch:
         agrees(warm)
 
 
-def test_a_look_that_was_cut_is_made_up_for(warm: Memory, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_that_was_cut_is_made_up_for(
+    warm: Memory, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     apply = Walk._apply
 
     def cut(*given: Any) -> SyncReport:
@@ -230,7 +251,9 @@ def test_a_look_that_was_cut_is_made_up_for(warm: Memory, base: Path, monkeypatc
     agrees(warm)
 
 
-def test_what_is_forgotten_stays_so_under_another_name(warm: Memory, root: Path, base: Path) -> None:
+def test_what_is_forgotten_stays_so_under_another_name(
+    warm: Memory, root: Path, base: Path
+) -> None:
     warm.forget((base / "logs/c.md").relative_to(root).as_posix(), yes=True)
     (base / "logs/c.md").rename(base / "logs/z.md")
     assert not any("compass" in hit.chunk.text for hit in warm.search("brass compass").hits)
@@ -244,7 +267,10 @@ def test_where_the_system_lost_count_everything_is_looked_at(
 ) -> None:
     told = [struct.pack("iIII", -1, event, 0, 0)]
     read = os.read
-    monkeypatch.setattr("notewell.index.probe.os.read", lambda handle, size: told.pop() if told else read(handle, size))
+    monkeypatch.setattr(
+        "notewell.index.probe.os.read",
+        lambda handle, size: told.pop() if told else read(handle, size),
+    )
     warm.search("compass")
     assert whole_looks == [root]
 
@@ -258,12 +284,16 @@ def test_many_changes_take_one_look_at_everything(
     assert whole_looks == [root]
 
 
-def test_files_of_an_agent_take_a_look_at_everything(root: Path, write: Write, whole_looks: list[Path]) -> None:
+def test_files_of_an_agent_take_a_look_at_everything(
+    root: Path, write: Write, whole_looks: list[Path]
+) -> None:
     write("memory/a.md", "the anchor is grey\n")
     write("SOUL.md", "I am patient\n")
     state = root.parent / "state"
     state.mkdir()
-    (state / "openclaw.json").write_text(json.dumps({"agents": {"defaults": {"workspace": str(root)}}}))
+    (state / "openclaw.json").write_text(
+        json.dumps({"agents": {"defaults": {"workspace": str(root)}}})
+    )
     env = {"OPENCLAW_STATE_DIR": str(state), "HOME": str(root.parent)}
     with Memory.open(root, env=env, embed__model="none") as memory:
         memory.keep_warm()

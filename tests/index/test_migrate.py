@@ -25,12 +25,16 @@ QUESTIONS = ("who keeps the staging port", "deploy day", "which database", "2026
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace with links, copies, contradictions, something forgotten, and vectors of two models."""
+    """A workspace with links, copies, contradictions, something forgotten, and vectors of two
+    models.
+    """
     root = tmp_path_factory.mktemp("made") / "notes"
     shutil.copytree(GOLDEN, root)
     (root / "memory/one.md").write_text("The staging port of atlas is 8080. See [[two]].\n")
     (root / "memory/two.md").write_text("The staging port of atlas is 9090.\n")
-    (root / "memory/three.md").write_text("A passage about the quixotic zeppelin that is to be forgotten.\n")
+    (root / "memory/three.md").write_text(
+        "A passage about the quixotic zeppelin that is to be forgotten.\n"
+    )
     (root / "memory/empty.md").write_text("")
     for model in (Windowed(), HashedEmbedder(64)):
         with Memory.open(root, embedder=model, env=PATIENT) as memory:
@@ -49,7 +53,10 @@ def source(made: Path) -> Iterator[SqliteStore]:
 def answers(root: Path, index: Path) -> list[Any]:
     with Memory.open(root, index=index, embedder=HashedEmbedder(64), env=PATIENT) as memory:
         found = [memory.search(q, profile=p) for q in QUESTIONS for p in ("default", "rrf")]
-        return [[(h.chunk.id, round(h.score, 6), h.superseded_by, h.conflicts_with) for h in f.hits] for f in found]
+        return [
+            [(h.chunk.id, round(h.score, 6), h.superseded_by, h.conflicts_with) for h in f.hits]
+            for f in found
+        ]
 
 
 def test_everything_comes_over_and_answers_the_same_without_a_model(
@@ -60,7 +67,12 @@ def test_everything_comes_over_and_answers_the_same_without_a_model(
     counts = {part.what: part.count for part in done.parts}
     assert done.verified
     assert done.copied == counts["documents"] == source.counts()["documents"]
-    assert counts["passages"] == counts["keywords"] == counts["judgements"] == source.counts()["chunks"]
+    assert (
+        counts["passages"]
+        == counts["keywords"]
+        == counts["judgements"]
+        == source.counts()["chunks"]
+    )
     assert counts["vectors"] == 2 * len(
         {c.content_hash for p in source.documents.stored() for c in source.documents.chunks_of(p)}
     )
@@ -70,7 +82,9 @@ def test_everything_comes_over_and_answers_the_same_without_a_model(
     assert target.audit() == []
     assert target.relations.unjudged(1) == []
     target.close()
-    with Memory.open(made, index=tmp_path / "copy.sqlite", embedder=HashedEmbedder(64), env=PATIENT) as memory:
+    with Memory.open(
+        made, index=tmp_path / "copy.sqlite", embedder=HashedEmbedder(64), env=PATIENT
+    ) as memory:
         report = memory.sync()
     assert (report.added, report.changed, report.embedded) == (0, 0, 0)
     assert answers(made, tmp_path / "copy.sqlite") == answers(made, made / ".notewell/index.sqlite")
@@ -103,13 +117,19 @@ def test_other_notes_are_not_overwritten_unless_told(source: SqliteStore, tmp_pa
     (root / "memory").mkdir(parents=True)
     (root / "memory/one.md").write_text("Something else altogether.\n")
     with Memory(
-        root, Memory.open(root, env=PATIENT).settings, target, embedder=HashedEmbedder(32), env=PATIENT
+        root,
+        Memory.open(root, env=PATIENT).settings,
+        target,
+        embedder=HashedEmbedder(32),
+        env=PATIENT,
     ) as memory:
         memory.sync()
         with pytest.raises(StoreError, match="holds other notes") as caught:
             migrate(source, target)
         assert "--overwrite" in caught.value.hint
-        assert [c.text for c in target.documents.chunks_of("memory/one.md")] == ["Something else altogether."]
+        assert [c.text for c in target.documents.chunks_of("memory/one.md")] == [
+            "Something else altogether."
+        ]
         assert migrate(source, target, overwrite=True).verified
         assert "8080" in target.documents.chunks_of("memory/one.md")[0].text
 
@@ -119,7 +139,9 @@ def test_what_does_not_agree_is_seen(source: SqliteStore, tmp_path: Path) -> Non
     migrate(source, target)
     chunk = target.documents.chunks_of("memory/one.md")[0]
     target.connection.db.execute("UPDATE chunks SET text = 'another' WHERE row = ?", (chunk.row,))
-    target.connection.db.execute("DELETE FROM vectors WHERE content_hash = ?", (hash_kept(chunk.content_hash),))
+    target.connection.db.execute(
+        "DELETE FROM vectors WHERE content_hash = ?", (hash_kept(chunk.content_hash),)
+    )
     done = migrate(source, target)
     assert not done.verified
     assert [p.what for p in done.parts if not p.same] == ["passages", "vectors"]
@@ -145,7 +167,9 @@ def test_while_another_process_indexes_it_waits_and_says_so(
     target.close()
 
 
-def test_the_command_prints_the_proof(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_proof(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     index, copy = str(made / ".notewell/index.sqlite"), str(tmp_path / "copy.sqlite")
     assert run(["migrate", index, copy, "-w", str(made)]) == 0
     out = capsys.readouterr().out
@@ -164,9 +188,14 @@ def test_without_the_driver_the_error_names_the_extra(
 ) -> None:
     write("memory/a.md", "one")
     monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
-    assert run(["search", "one", "-w", str(root), "--index", "postgresql://ann:hush@localhost/notes"]) == 1
+    assert (
+        run(["search", "one", "-w", str(root), "--index", "postgresql://ann:hush@localhost/notes"])
+        == 1
+    )
     err = capsys.readouterr().err
     assert "pip install 'notewell[postgres]'" in err
     assert "hush" not in err
-    assert run(["search", "one", "-w", str(root), "--index", "mysql://ann:hush@localhost/notes"]) == 2
+    assert (
+        run(["search", "one", "-w", str(root), "--index", "mysql://ann:hush@localhost/notes"]) == 2
+    )
     assert "hush" not in capsys.readouterr().err

@@ -16,11 +16,24 @@ from tests.conftest import Write
 
 @pytest.fixture
 def memory(root: Path, write: Write) -> Iterator[Memory]:
-    write("memory/2026-05-06.md", "# Log\n\n## Staging\n\nThe staging port is 8081. #ports\n", age_s=10 * 86_400)
-    write("memory/2026-09-03.md", "# Log\n\n## 09:30\n\nThe staging port is 9443 now. `#code` http://a.example/#at\n")
-    write("memory/2026-11-02.md", "# Log\n\n## Staging\n\nThe staging port is 9600 now. #ports #ops\n")
     write(
-        "memory/tea.md", "---\npinned: true\n---\n# Tea\n\nTea is served at four in the garden behind the old house.\n"
+        "memory/2026-05-06.md",
+        "# Log\n\n## Staging\n\nThe staging port is 8081. #ports\n",
+        age_s=10 * 86_400,
+    )
+    write(
+        "memory/2026-09-03.md",
+        "# Log\n\n## 09:30\n\nThe staging port is 9443 now. `#code` http://a.example/#at\n",
+    )
+    write(
+        "memory/2026-11-02.md", "# Log\n\n## Staging\n\nThe staging port is 9600 now. #ports #ops\n"
+    )
+    write(
+        "memory/tea.md",
+        (
+            "---\npinned: true\n---\n# Tea\n\nTea is served at four in the garden behind the old "
+            "house.\n"
+        ),
     )
     write("memory/copy.md", "# Copy\n\nTea is served at four in the garden behind the old house.\n")
     with Memory.open(root, embed__model="none") as memory:
@@ -46,8 +59,13 @@ def test_topics_are_headings_and_tags_by_use(memory: Memory) -> None:
     assert not {"09:30", "code", "at"} & {name for name, _, _ in found}
 
 
-def test_a_tag_of_the_front_matter_is_one_of_all_passages_of_its_note(memory: Memory, write: Write) -> None:
-    write("memory/boat.md", "---\ntags: [sailing, '#ports']\n---\n# Boat\n\nA boat. #sailing\n\n## Sail\n\nA sail.\n")
+def test_a_tag_of_the_front_matter_is_one_of_all_passages_of_its_note(
+    memory: Memory, write: Write
+) -> None:
+    write(
+        "memory/boat.md",
+        "---\ntags: [sailing, '#ports']\n---\n# Boat\n\nA boat. #sailing\n\n## Sail\n\nA sail.\n",
+    )
     write("memory/later.md", "---\ndate: 2026-12-01\ntag: sailing\n---\n# Later\n\nMore.\n")
     memory.sync()
     found = {t.name: t.count for t in seen(memory).topics if t.kind == "tag"}
@@ -57,9 +75,14 @@ def test_a_tag_of_the_front_matter_is_one_of_all_passages_of_its_note(memory: Me
     assert memory.trace("memory/boat.md", direction="both")[0].hops == (), "a tag is not a link"
 
 
-def test_what_somebody_said_to_contradict_is_in_dispute_until_it_is_settled(memory: Memory, write: Write) -> None:
+def test_what_somebody_said_to_contradict_is_in_dispute_until_it_is_settled(
+    memory: Memory, write: Write
+) -> None:
     front = "---\nconflicts_with: memory/tea.md\n---\n"
-    write("memory/cake.md", f"{front}# Cake\n\nThere is cake.\n\n## When\n\nTea is served at noon, not at four.\n")
+    write(
+        "memory/cake.md",
+        f"{front}# Cake\n\nThere is cake.\n\n## When\n\nTea is served at noon, not at four.\n",
+    )
     memory.sync()
     [first] = [c for c in seen(memory).conflicts if "staging" not in c.text]
     assert {first.chunk.path, first.other.path} == {"memory/cake.md", "memory/tea.md"}
@@ -69,7 +92,9 @@ def test_what_somebody_said_to_contradict_is_in_dispute_until_it_is_settled(memo
     assert stamp(memory.store, memory.root) != before
     assert "memory/copy.md" in {c.other.path for c in seen(memory).conflicts}
     tea = memory.store.documents.chunks_of("memory/tea.md")[0]
-    settled = f"# Cake\n\n## When\n\nTea is served at noon, not at four.\n<!-- supersedes: {tea.id} -->\n"
+    settled = (
+        f"# Cake\n\n## When\n\nTea is served at noon, not at four.\n<!-- supersedes: {tea.id} -->\n"
+    )
     write("memory/cake.md", front + settled)
     memory.sync()
     assert not any("memory/cake.md" in (c.chunk.path, c.other.path) for c in seen(memory).conflicts)
@@ -78,12 +103,18 @@ def test_what_somebody_said_to_contradict_is_in_dispute_until_it_is_settled(memo
 def test_the_newest_of_several_is_set_against_each_of_the_others(memory: Memory) -> None:
     found = [(c.text, c.other_text) for c in seen(memory).conflicts]
     assert {newer for newer, _ in found} == {"The staging port is 9600 now."}
-    assert {older[:24] for _, older in found} == {"The staging port is 8081", "The staging port is 9443"}
+    assert {older[:24] for _, older in found} == {
+        "The staging port is 8081",
+        "The staging port is 9443",
+    }
 
 
 def test_what_was_replaced_is_not_in_dispute(memory: Memory, write: Write) -> None:
     old = memory.store.documents.chunks_of("memory/2026-05-06.md")[0]
-    text = f"# Log\n\n## Staging\n\nThe staging port is 9600 now. #ports #ops\n<!-- supersedes: {old.id} -->\n"
+    text = (
+        "# Log\n\n## Staging\n\nThe staging port is 9600 now. #ports #ops\n<!-- supersedes: "
+        f"{old.id} -->\n"
+    )
     write("memory/2026-11-02.md", text)
     memory.sync()
     assert [c.other.path for c in seen(memory).conflicts] == ["memory/2026-09-03.md"]
@@ -122,7 +153,9 @@ def test_as_of_a_day_nothing_later_is_there(memory: Memory) -> None:
     found = seen(memory, dt.date(2026, 9, 30))
     assert [d.day for d in found.days][:2] == ["2026-05-06", "2026-09-03"]
     assert found.notes == 4
-    assert [(c.chunk.path, c.other.path) for c in found.conflicts] == [("memory/2026-09-03.md", "memory/2026-05-06.md")]
+    assert [(c.chunk.path, c.other.path) for c in found.conflicts] == [
+        ("memory/2026-09-03.md", "memory/2026-05-06.md")
+    ]
     assert "ops" not in {t.name for t in found.topics}
 
 

@@ -30,8 +30,13 @@ SECRET = "ghp_" + "a1B2" * 9
 @pytest.fixture
 def notes(root: Path, write: Write) -> Path:
     for number in range(30):
-        text = f"---\ntags: [t{number}]\n---\n# Note {number}\n\nSee [[Note {number + 1}]], hushed word{number}.\n\n"
-        write(f"memory/{number:02}.md", text + f"A line about harbour {number}.\n" * 20)  # a while ago
+        text = (
+            f"---\ntags: [t{number}]\n---\n# Note {number}\n\nSee [[Note {number + 1}]], "
+            f"hushed word{number}.\n\n"
+        )
+        write(
+            f"memory/{number:02}.md", text + f"A line about harbour {number}.\n" * 20
+        )  # a while ago
     return root
 
 
@@ -52,10 +57,15 @@ def rows(store: SqliteStore) -> list[object]:
         "fields": "*",
         "edges": "*",
     }
-    return [store.connection.all(f"SELECT {columns} FROM {table} ORDER BY 1, 2") for table, columns in tables.items()]
+    return [
+        store.connection.all(f"SELECT {columns} FROM {table} ORDER BY 1, 2")
+        for table, columns in tables.items()
+    ]
 
 
-def synced(root: Path, *, ahead_bytes: int, monkeypatch: pytest.MonkeyPatch) -> tuple[SyncReport, SqliteStore]:
+def synced(
+    root: Path, *, ahead_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> tuple[SyncReport, SqliteStore]:
     monkeypatch.setattr(module, "AHEAD_BYTES", ahead_bytes)
     monkeypatch.setattr(module, "_BEGUN_BYTES", 2000)
     monkeypatch.setattr(module, "_PART_BYTES", 3000)
@@ -90,8 +100,16 @@ def test_an_index_is_the_same_with_and_without_a_second_process(
     assert sum(one is not None for one in used) > 20
     assert rows(plain) == rows(parallel)
     assert SECRET not in str(rows(parallel))
-    assert (other.added, other.chunks, other.redacted) == (report.added, report.chunks, report.redacted)
-    assert [(s.path, s.reason) for s in other.skipped] == [(s.path, s.reason) for s in report.skipped] != []
+    assert (other.added, other.chunks, other.redacted) == (
+        report.added,
+        report.chunks,
+        report.redacted,
+    )
+    assert (
+        [(s.path, s.reason) for s in other.skipped]
+        == [(s.path, s.reason) for s in report.skipped]
+        != []
+    )
 
 
 def test_a_second_process_that_is_killed_leaves_the_rest_to_this_one(
@@ -114,7 +132,9 @@ def test_a_second_process_that_is_killed_leaves_the_rest_to_this_one(
     assert rows(plain) == rows(parallel)
 
 
-def test_a_python_that_cannot_be_started_is_done_without(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_that_cannot_be_started_is_done_without(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "executable", str(notes / "no python"))
     made = ahead(notes)
     assert made.take(tasks(notes)[0].document) is None
@@ -131,7 +151,9 @@ def test_what_cannot_be_sent_is_read_here(notes: Path) -> None:
     made.close()
 
 
-def test_a_second_process_starts_only_where_there_is_much_to_read(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_process_starts_only_where_there_is_much_to_read(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert ahead_of(READER, [FileSource(notes)], tasks(notes)) is None
     monkeypatch.setattr(module, "AHEAD_BYTES", 1)
     monkeypatch.setattr(module, "_can_start", lambda: False)
@@ -152,7 +174,9 @@ def test_a_note_that_changed_a_moment_ago_is_read_when_it_is_stored(
     made.close()
 
 
-def test_a_sync_before_a_search_starts_no_process(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sync_before_a_search_starts_no_process(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(*_: object) -> None:
         raise AssertionError("no process may start here")
 
@@ -161,7 +185,9 @@ def test_a_sync_before_a_search_starts_no_process(notes: Path, monkeypatch: pyte
     assert report.added == 30
 
 
-def test_one_note_that_fails_is_left_to_the_process_that_asked(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_note_that_fails_is_left_to_the_process_that_asked(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     read: Callable[..., str] = FileSource.read
 

@@ -1,4 +1,6 @@
-"""Passages go to a remote model in full requests, several at once, whatever their length; a real server counts."""
+"""Passages go to a remote model in full requests, several at once, whatever their length; a real
+server counts.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ def walk(*texts: str) -> Walk:
     """An index of these passages, the first of which is embedded last."""
     store = SqliteStore(None)
     facts = Facts("t", None, evergreen=True)
-    chunks = [Chunk(f"c{n}", "memory/a.md", "memory", n + 1, n + 1, (), t, f"h{n}", facts) for n, t in enumerate(texts)]
+    chunks = [
+        Chunk(f"c{n}", "memory/a.md", "memory", n + 1, n + 1, (), t, f"h{n}", facts)
+        for n, t in enumerate(texts)
+    ]
     put_document(store, Document("memory/a.md", "memory", 0, 1, ""), "d", facts, chunks)
     return Walk([], store)
 
@@ -110,19 +115,27 @@ def test_requests_are_full_and_four_run_at_once(
     assert (report.embedded, report.pending, report.notices) == (count, 0, ())
     assert server.most_at_once == 4
     assert max(sizes(server)) <= TOKENS
-    assert sum(size > TOKENS - tokens for size in sizes(server)) >= len(sizes(server)) - 2, "but the trial and the last"
+    assert sum(size > TOKENS - tokens for size in sizes(server)) >= len(sizes(server)) - 2, (
+        "but the trial and the last"
+    )
     assert right(index, model)
 
 
-def test_passages_of_all_lengths_leave_no_small_request_behind(server: ProviderServer, model: RemoteEmbedder) -> None:
+def test_passages_of_all_lengths_leave_no_small_request_behind(
+    server: ProviderServer, model: RemoteEmbedder
+) -> None:
     index = walk(*(one for n in range(120) for one in passages(1, 10 + 37 * n % 900)))
     together(server, 4)
     assert filled(index, model).embedded == 120
     assert server.most_at_once == 4
-    assert sum(size < TOKENS / 2 for size in sizes(server)) <= 2, "the first, which is a trial, and the last"
+    assert sum(size < TOKENS / 2 for size in sizes(server)) <= 2, (
+        "the first, which is a trial, and the last"
+    )
 
 
-def test_a_passage_of_many_requests_goes_through(server: ProviderServer, model: RemoteEmbedder) -> None:
+def test_a_passage_of_many_requests_goes_through(
+    server: ProviderServer, model: RemoteEmbedder
+) -> None:
     huge = " ".join(f"Sentence {n} about pelicans." for n in range(12_000))
     index = walk(*passages(20, SHORT), huge, *passages(20, LONG))
     assert filled(index, model).embedded == 41
@@ -130,16 +143,22 @@ def test_a_passage_of_many_requests_goes_through(server: ProviderServer, model: 
     assert sum(sizes(server)) >= count_tokens(huge)
 
 
-def test_refused_passages_are_found_among_full_requests(server: ProviderServer, model: RemoteEmbedder) -> None:
+def test_refused_passages_are_found_among_full_requests(
+    server: ProviderServer, model: RemoteEmbedder
+) -> None:
     bad = {f"passage {n} " for n in (7, 900, 901, 1500)}
     server.refuses = lambda text: "not this one" if text[: text.index("x")] in bad else ""
     report = filled(walk(*passages(1600, SHORT)), model)
     server.problems.clear()
     assert (report.embedded, report.pending) == (1596, 0)
-    assert sorted(s.path for s in report.skipped) == [f"memory/a.md:{n + 1}" for n in (1500, 7, 900, 901)]
+    assert sorted(s.path for s in report.skipped) == [
+        f"memory/a.md:{n + 1}" for n in (1500, 7, 900, 901)
+    ]
 
 
-def test_a_limit_of_rate_is_waited_out_as_the_server_asks(server: ProviderServer, model: RemoteEmbedder) -> None:
+def test_a_limit_of_rate_is_waited_out_as_the_server_asks(
+    server: ProviderServer, model: RemoteEmbedder
+) -> None:
     pauses: list[float] = []
 
     def wait(_stop: threading.Event, pause_s: float) -> bool:
@@ -147,14 +166,18 @@ def test_a_limit_of_rate_is_waited_out_as_the_server_asks(server: ProviderServer
         return False
 
     model.provider._wait = wait
-    server.faults.extend([None, status(429, Retry_After="7"), None, status(429, Retry_After="3"), None])
+    server.faults.extend(
+        [None, status(429, Retry_After="7"), None, status(429, Retry_After="3"), None]
+    )
     index = walk(*passages(200, LONG))
     report = filled(index, model)
     assert (report.embedded, report.notices, sorted(pauses)) == (200, (), [3.0, 7.0])
     assert right(index, model)
 
 
-def test_what_was_paid_for_before_a_failure_is_kept(server: ProviderServer, model: RemoteEmbedder) -> None:
+def test_what_was_paid_for_before_a_failure_is_kept(
+    server: ProviderServer, model: RemoteEmbedder
+) -> None:
     index = walk(*passages(200, LONG))
     model.parallel = 1
     server.faults.extend([None, None, None, status(402)])
@@ -184,7 +207,8 @@ def test_an_interrupt_ends_all_requests_at_once_and_the_rest_is_done_later(
 
     def interrupted(asked: Any, _body: Any) -> None:
         seen.append(1)
-        # A signal that comes right before the main thread begins to wait is noticed by its next one.
+        # A signal that comes right before the main thread begins to wait is noticed by its next
+        # one.
         while len(seen) == 4 and not heard.wait(0.2):
             signal.pthread_kill(main, signal.SIGINT)
         asked.server.released.wait()
@@ -207,7 +231,11 @@ def test_the_cost_is_told_before_and_the_time_after_the_first_full_requests(
     server: ProviderServer, model: RemoteEmbedder
 ) -> None:
     told: list[tuple[Estimate, int]] = []
-    filled(walk(*passages(3000, LONG)), model, estimate=lambda e: told.append((e, len(server.requests))))
+    filled(
+        walk(*passages(3000, LONG)),
+        model,
+        estimate=lambda e: told.append((e, len(server.requests))),
+    )
     (first, before), (second, after) = told
     assert (first.tokens, first.seconds, before) == (3000 * LONG, None, 0)
     assert first.usd == pytest.approx(3000 * LONG * 0.02 / 1e6)
@@ -231,20 +259,30 @@ def test_a_model_on_this_machine_gets_as_many_as_before() -> None:
     assert [count for _, count in model.calls] == [8, 64, 64, 14]
 
 
-def test_of_very_many_passages_no_more_are_read_than_the_next_requests_take(model: RemoteEmbedder) -> None:
+def test_of_very_many_passages_no_more_are_read_than_the_next_requests_take(
+    model: RemoteEmbedder,
+) -> None:
     facts = Facts("t", None, evergreen=True)
     asked: list[int] = []
 
     def read(rows: Sequence[int]) -> dict[int, Chunk]:
         asked.append(len(rows))
         text = "x" * 4 * SHORT
-        return {n: Chunk(f"c{n}", "a.md", "memory", 1, 1, (), text, f"h{n}", facts, row=n) for n in rows}
+        return {
+            n: Chunk(f"c{n}", "a.md", "memory", 1, 1, (), text, f"h{n}", facts, row=n) for n in rows
+        }
 
     position, slices = 0, []
     while position < 100_000:
-        portions = (range(at, min(at + PORTION, 100_000)) for at in range(position, 100_000, PORTION))
-        made = next_slice(portions, read, lambda chunks: {c.content_hash: c.text for c in chunks}, model.room(4))
-        assert made.rows == list(range(position, position + len(made.rows))), "in order, none left out, none twice"
+        portions = (
+            range(at, min(at + PORTION, 100_000)) for at in range(position, 100_000, PORTION)
+        )
+        made = next_slice(
+            portions, read, lambda chunks: {c.content_hash: c.text for c in chunks}, model.room(4)
+        )
+        assert made.rows == list(range(position, position + len(made.rows))), (
+            "in order, none left out, none twice"
+        )
         position += len(made.rows)
         slices.append(len(made.rows))
     assert set(slices[:-1]) == {4 * 4 * TOKENS // SHORT}

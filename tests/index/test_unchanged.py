@@ -1,4 +1,6 @@
-"""Stillness: an empty queue of notifications means that no look is needed; anything else means that one is."""
+"""Stillness: an empty queue of notifications means that no look is needed; anything else means that
+one is.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ import pytest
 from notewell.index.probe import ChangeProbe
 from tests.conftest import Write
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells before a write returns")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux tells before a write returns"
+)
 
 
 @pytest.fixture
@@ -65,7 +69,9 @@ def test_every_change_is_known_at_once(root: Path, still: ChangeProbe, change: s
     assert not still.unchanged(), "until somebody has looked"
 
 
-def test_a_folder_that_appears_is_listened_to_from_the_next_look_on(root: Path, still: ChangeProbe) -> None:
+def test_a_folder_that_appears_is_listened_to_from_the_next_look_on(
+    root: Path, still: ChangeProbe
+) -> None:
     _new_folder(root)
     assert not still.unchanged()
     still.arm()
@@ -93,18 +99,27 @@ def test_a_look_now_and_then_all_the_same(still: ChangeProbe) -> None:
     assert not still.unchanged(within_s=-1.0)
 
 
-def test_it_says_why_every_search_has_to_look(root: Path, still: ChangeProbe, tmp_path: Path) -> None:
+def test_it_says_why_every_search_has_to_look(
+    root: Path, still: ChangeProbe, tmp_path: Path
+) -> None:
     assert still.doubt == ""
     (root / "memory/link").symlink_to(tmp_path)
     still.arm()
     assert "links" in still.doubt
 
 
-def test_a_folder_of_notes_is_listened_to_as_a_whole(root: Path, write: Write, tmp_path: Path) -> None:
+def test_a_folder_of_notes_is_listened_to_as_a_whole(
+    root: Path, write: Write, tmp_path: Path
+) -> None:
     write("deep/er/a.md", "a\n")
     write("node_modules/x/b.md", "b\n")
     elsewhere = tmp_path / "elsewhere"
-    one = ChangeProbe(root, ignored=root / ".notewell", whole=lambda: True, trees=lambda: [str(elsewhere / "memory")])
+    one = ChangeProbe(
+        root,
+        ignored=root / ".notewell",
+        whole=lambda: True,
+        trees=lambda: [str(elsewhere / "memory")],
+    )
     changes: tuple[Callable[[], object], ...] = (
         lambda: (root / "deep/er/a.md").write_text("changed\n"),
         (root / "new").mkdir,

@@ -36,20 +36,34 @@ def engine(root: Path, store: SqliteStore) -> Walk:
 def long_note(sections: int = 1, lines: int = 120) -> str:
     return "".join(
         f"## Section {s}\n\n"
-        + "".join(f"Line {n} of {s} speaks of subject{n * 7 % 31} at length.\n" for n in range(lines))
+        + "".join(
+            f"Line {n} of {s} speaks of subject{n * 7 % 31} at length.\n" for n in range(lines)
+        )
         for s in range(sections)
     )
 
 
-def test_a_sync_adds_changes_and_drops_and_counts_them(engine: Walk, write: Write, store: SqliteStore) -> None:
-    kept, changed, gone = (write(f"memory/{name}.md", f"the {name} note") for name in ("kept", "changed", "gone"))
+def test_a_sync_adds_changes_and_drops_and_counts_them(
+    engine: Walk, write: Write, store: SqliteStore
+) -> None:
+    kept, changed, gone = (
+        write(f"memory/{name}.md", f"the {name} note") for name in ("kept", "changed", "gone")
+    )
     first = engine.sync()
-    assert (first.added, first.changed, first.dropped, first.unchanged, first.chunks) == (3, 0, 0, 0, 3)
+    assert (first.added, first.changed, first.dropped, first.unchanged, first.chunks) == (
+        3,
+        0,
+        0,
+        0,
+        3,
+    )
     write("memory/changed.md", "something else now")
     gone.unlink()
     second = engine.sync()
     assert (second.added, second.changed, second.dropped, second.unchanged) == (0, 1, 1, 1)
-    assert {c.text for path in store.documents.stored() for c in store.documents.chunks_of(path)} == {
+    assert {
+        c.text for path in store.documents.stored() for c in store.documents.chunks_of(path)
+    } == {
         "the kept note",
         "something else now",
     }
@@ -84,7 +98,9 @@ def test_cycles_are_looked_for_only_where_more_is_to_be_read(
     assert looked == [1, 1]
 
 
-def test_a_touched_file_with_the_same_words_is_unchanged(engine: Walk, write: Write, store: SqliteStore) -> None:
+def test_a_touched_file_with_the_same_words_is_unchanged(
+    engine: Walk, write: Write, store: SqliteStore
+) -> None:
     place = write("memory/a.md", "text")
     engine.sync()
     generation = store.generation
@@ -106,7 +122,9 @@ def test_a_file_edited_in_the_same_second_with_the_same_size_is_seen(
     assert store.documents.chunks_of("memory/a.md")[0].text == "port 9090"
 
 
-def test_one_changed_file_re_embeds_only_its_new_chunks(engine: Walk, write: Write, embedder: CountingEmbedder) -> None:
+def test_one_changed_file_re_embeds_only_its_new_chunks(
+    engine: Walk, write: Write, embedder: CountingEmbedder
+) -> None:
     write("memory/a.md", "# A\n\nfirst\n\n# B\n\nsecond\n")
     write("memory/b.md", "third")
     engine.sync()
@@ -162,7 +180,9 @@ def test_files_that_cannot_be_indexed_are_reported_one_by_one(engine: Walk, writ
     }
 
 
-def test_a_note_that_becomes_binary_leaves_the_index(engine: Walk, write: Write, store: SqliteStore) -> None:
+def test_a_note_that_becomes_binary_leaves_the_index(
+    engine: Walk, write: Write, store: SqliteStore
+) -> None:
     write("memory/a.md", "text")
     engine.sync()
     write("memory/a.md", b"\0\0\0\0\0", age_s=50)
@@ -182,7 +202,9 @@ def test_a_file_that_vanishes_between_scan_and_read_is_reported(
 
     monkeypatch.setattr(FileSource, "read", vanishing)
     report = engine.sync()
-    assert [(s.path, s.reason) for s in report.skipped] == [("memory/gone.md", "vanished before it could be read")]
+    assert [(s.path, s.reason) for s in report.skipped] == [
+        ("memory/gone.md", "vanished before it could be read")
+    ]
     assert list(store.documents.stored()) == ["memory/stays.md"]
     assert stays.exists()
 
@@ -202,7 +224,9 @@ def test_a_file_that_cannot_be_read_for_now_keeps_what_was_indexed(
     assert store.documents.chunks_of("memory/a.md")[0].text == "known words"
 
 
-def test_a_scan_that_was_cut_drops_nothing_and_says_so(engine: Walk, write: Write, store: SqliteStore) -> None:
+def test_a_scan_that_was_cut_drops_nothing_and_says_so(
+    engine: Walk, write: Write, store: SqliteStore
+) -> None:
     write("memory/a.md", "text")
     engine.sync()
     report = engine.sync(deadline=0.0)
@@ -283,23 +307,34 @@ def test_a_model_that_fails_halfway_keeps_what_it_gave_and_goes_on_later(
     assert embed(engine, embedder).embedded == 1
 
 
-def test_embedding_stops_at_its_deadline(engine: Walk, write: Write, embedder: CountingEmbedder) -> None:
+def test_embedding_stops_at_its_deadline(
+    engine: Walk, write: Write, embedder: CountingEmbedder
+) -> None:
     write("memory/a.md", "text")
     engine.sync()
     report = embed(engine, embedder, SyncOptions(deadline=0.0))
     assert (report.embedded, report.pending) == (0, 1)
 
 
-def test_the_newest_notes_get_their_vectors_first(engine: Walk, write: Write, embedder: CountingEmbedder) -> None:
+def test_the_newest_notes_get_their_vectors_first(
+    engine: Walk, write: Write, embedder: CountingEmbedder
+) -> None:
     for day in ("2026-03-02", "2026-01-05", "2026-11-20"):
         write(f"memory/{day}.md", f"note of {day}")
     write("MEMORY.md", "curated")
     engine.sync()
     embed(engine, embedder)
-    assert embedder.documents == ["curated", "note of 2026-11-20", "note of 2026-03-02", "note of 2026-01-05"]
+    assert embedder.documents == [
+        "curated",
+        "note of 2026-11-20",
+        "note of 2026-03-02",
+        "note of 2026-01-05",
+    ]
 
 
-def test_a_text_that_stands_twice_is_embedded_once(engine: Walk, write: Write, embedder: CountingEmbedder) -> None:
+def test_a_text_that_stands_twice_is_embedded_once(
+    engine: Walk, write: Write, embedder: CountingEmbedder
+) -> None:
     write("memory/a.md", "same words")
     write("memory/b.md", "same words")
     engine.sync()
@@ -315,7 +350,9 @@ def test_keywords_are_there_from_the_first_committed_note_on(
         write(f"memory/{n}.md", "apple")
     seen: list[int] = []
     engine.sync(
-        progress=lambda _what, _done, _total: seen.append(len(store.keywords.lexical(Sought(("appl",)), 9, Filters())))
+        progress=lambda _what, _done, _total: seen.append(
+            len(store.keywords.lexical(Sought(("appl",)), 9, Filters()))
+        )
     )
     assert seen == [1, 2, 3]
 
@@ -327,7 +364,10 @@ def facts(store: SqliteStore, path: str) -> Facts:
 def test_front_matter_says_what_a_note_is(engine: Walk, write: Write, store: SqliteStore) -> None:
     write(
         "memory/plan.md",
-        "---\ntitle: The plan\ndate: 2026-04-05\nimportance: high\npinned: yes\nsupersedes: [memory/old.md]\n---\ntext",
+        (
+            "---\ntitle: The plan\ndate: 2026-04-05\nimportance: high\npinned: yes\nsupersedes: "
+            "[memory/old.md]\n---\ntext"
+        ),
     )
     write("memory/2026-02-10.md", "# Standup\n\ntext\n")
     write("MEMORY.md", "fact\n")
@@ -382,7 +422,9 @@ def test_a_note_may_ask_for_less_trust_but_never_for_more(
     assert only.row == store.documents.chunks_of(place)[0].row
 
 
-def test_a_changed_trust_reaches_files_that_did_not_change(root: Path, store: SqliteStore, write: Write) -> None:
+def test_a_changed_trust_reaches_files_that_did_not_change(
+    root: Path, store: SqliteStore, write: Write
+) -> None:
     write("docs/a.md", "some words")
     source = FileSource(root, extra_paths=["docs"])
     Walk([source], store).sync()
@@ -400,7 +442,9 @@ class Chained(FileSource):
         return [] if first else [Edge("derives_from", End(document.path), End("first"))]
 
 
-def test_a_source_may_hand_in_edges_of_its_own(root: Path, store: SqliteStore, write: Write) -> None:
+def test_a_source_may_hand_in_edges_of_its_own(
+    root: Path, store: SqliteStore, write: Write
+) -> None:
     write("memory/first.md", "begin")
     write("memory/b.md", "again [[c]]")
     Walk([Chained(root)], store).sync()
@@ -497,7 +541,11 @@ def test_a_new_analysis_goes_on_where_a_deadline_cut_it(
 
 
 def test_vectors_of_the_newest_notes_come_first_in_whatever_order_they_were_indexed(
-    engine: Walk, write: Write, store: SqliteStore, embedder: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
+    engine: Walk,
+    write: Write,
+    store: SqliteStore,
+    embedder: CountingEmbedder,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for n in (1, 3, 2):
         write(f"memory/2026-01-{n:02}.md", f"note of day{n}")

@@ -42,7 +42,9 @@ def reports(request: pytest.FixtureRequest, memory: Memory) -> Iterator[Next]:
     assert not one.alive
 
 
-def test_notes_that_come_change_move_and_go_are_indexed(reports: Next, memory: Memory, root: Path) -> None:
+def test_notes_that_come_change_move_and_go_are_indexed(
+    reports: Next, memory: Memory, root: Path
+) -> None:
     assert not (root / "memory").exists(), "the folder appears later"
     (root / "memory/deep/er").mkdir(parents=True)
     (root / "memory/deep/er/a.md").write_text("the walrus note")
@@ -53,7 +55,9 @@ def test_notes_that_come_change_move_and_go_are_indexed(reports: Next, memory: M
     assert memory.search("ocelot", sync=False).hits
     os.rename(root / "memory/deep", root / "memory/moved")
     reports(lambda r: r.dropped == 1)
-    assert [h.chunk.path for h in memory.search("ocelot", sync=False).hits] == ["memory/moved/er/a.md"]
+    assert [h.chunk.path for h in memory.search("ocelot", sync=False).hits] == [
+        "memory/moved/er/a.md"
+    ]
     shutil.rmtree(root / "memory/moved")
     reports(lambda r: r.dropped == 1)
     (root / "MEMORY.md").write_text("- a capybara\n")
@@ -85,7 +89,9 @@ def test_folders_are_watched_once_each_and_the_root_flat(root: Path, write: Writ
     places = watched(root, ["docs", "docs/deep/*.md", "one.txt", "later/notes"])
     assert places == Watched((str(root),), (str(root / "docs"), str(root / "memory")))
     places = watched(root, ["docs/later/x.md", "docs"])
-    assert places.deep == (str(root / "docs"), str(root / "memory")), "one that is to come hides none that is there"
+    assert places.deep == (str(root / "docs"), str(root / "memory")), (
+        "one that is to come hides none that is there"
+    )
     assert watched(root, ["**/*.md"]).deep == (str(root),)
 
 
@@ -94,12 +100,16 @@ def test_of_a_folder_of_notes_each_folder_is_watched_by_itself(
 ) -> None:
     for path in ("a/b/c.md", "node_modules/x/y.md", ".git/objects/z", "d.md"):
         write(path, "x")
-    assert watched(root, [], whole=True) == Watched(tuple(map(str, (root, root / "a", root / "a/b"))), ())
+    assert watched(root, [], whole=True) == Watched(
+        tuple(map(str, (root, root / "a", root / "a/b"))), ()
+    )
     monkeypatch.setattr(module, "MOST_FOLDERS", 1)
     assert watched(root, [], whole=True) == Watched((), (str(root),))
 
 
-def test_a_note_anywhere_in_a_folder_of_notes_wakes_the_watch(memory: Memory, root: Path, write: Write) -> None:
+def test_a_note_anywhere_in_a_folder_of_notes_wakes_the_watch(
+    memory: Memory, root: Path, write: Write
+) -> None:
     told: queue.Queue[SyncReport] = queue.Queue()
     with memory.watch(told.put, debounce_s=0.01) as one:
         assert one.wait_first(WAIT_S)
@@ -152,7 +162,9 @@ def test_vectors_come_in_slices_until_all_are_there(root: Path) -> None:
         assert done.wait(WAIT_S)
 
 
-def test_it_starts_once_and_never_opens_a_file_of_the_tree(memory: Memory, root: Path, write: Write) -> None:
+def test_it_starts_once_and_never_opens_a_file_of_the_tree(
+    memory: Memory, root: Path, write: Write
+) -> None:
     for n in range(200):
         write(f"memory/{n}.md", f"note {n}")
     memory.sync()
@@ -178,7 +190,9 @@ def test_closing_the_memory_ends_its_watches(root: Path, write: Write) -> None:
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_transcript_that_grows_is_heard_at_once(root: Path, own_environment: Path, *, named: bool) -> None:
+def test_a_transcript_that_grows_is_heard_at_once(
+    root: Path, own_environment: Path, *, named: bool
+) -> None:
     slug = re.sub(r"[^A-Za-z0-9]", "-", os.path.realpath(root))
     folder = root.parent / "chats" if named else own_environment / ".claude/projects" / slug
     (folder if named else own_environment / ".claude").mkdir(parents=True)
@@ -195,7 +209,9 @@ def test_a_transcript_that_grows_is_heard_at_once(root: Path, own_environment: P
         memory.watch(told.put, debounce_s=0.05) as one,
     ):
         assert one.wait_first(WAIT_S)
-        assert str(folder if named else own_environment / ".claude") in {p for e in one._listeners for p in e.paths}
+        assert str(folder if named else own_environment / ".claude") in {
+            p for e in one._listeners for p in e.paths
+        }
         folder.mkdir(parents=True, exist_ok=True)
         for animal in ("walrus", "ocelot"):
             say(f"Where is the {animal}?")
@@ -207,4 +223,6 @@ def test_a_transcript_that_grows_is_heard_at_once(root: Path, own_environment: P
 def test_programs_that_are_not_in_use_are_not_watched(own_environment: Path, root: Path) -> None:
     (own_environment / ".codex").mkdir()
     with Memory.open(root, embed__model="none", sources="memory,sessions") as memory:
-        assert memory.index.places.watched() == Watched((str(own_environment / ".codex"), str(root)), ())
+        assert memory.index.places.watched() == Watched(
+            (str(own_environment / ".codex"), str(root)), ()
+        )

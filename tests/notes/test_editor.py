@@ -27,10 +27,25 @@ def add(notes: Notes, path: str, entry: str, heading: str = "") -> str:
 
 @pytest.mark.parametrize(
     "path",
-    ["../x.md", "memory/../../x.md", "/etc/hosts.md", "notes.md", "memory/x.txt", "memory/.hidden/x.md", "memory",
-     "memory/node_modules/x.md", "memory/secret/x.md", ".notewell/x.md", "", "memory/x\0.md", "logs/x.md"],
-)  # fmt: skip
-def test_a_place_outside_the_notes_is_refused(notes: Notes, write: Write, root: Path, path: str) -> None:
+    [
+        "../x.md",
+        "memory/../../x.md",
+        "/etc/hosts.md",
+        "notes.md",
+        "memory/x.txt",
+        "memory/.hidden/x.md",
+        "memory",
+        "memory/node_modules/x.md",
+        "memory/secret/x.md",
+        ".notewell/x.md",
+        "",
+        "memory/x\0.md",
+        "logs/x.md",
+    ],
+)
+def test_a_place_outside_the_notes_is_refused(
+    notes: Notes, write: Write, root: Path, path: str
+) -> None:
     (root / "docs").mkdir()
     (root / "logs").mkdir()
     write("memory/.notewellignore", "secret/\n")
@@ -41,9 +56,20 @@ def test_a_place_outside_the_notes_is_refused(notes: Notes, write: Write, root: 
 
 
 @pytest.mark.parametrize(
-    "path", ["memory/x.md", "memory/a/b/x.md", "MEMORY.md", "user.md", "docs/x.md", "docs/y.txt", "logs/x.txt"]
+    "path",
+    [
+        "memory/x.md",
+        "memory/a/b/x.md",
+        "MEMORY.md",
+        "user.md",
+        "docs/x.md",
+        "docs/y.txt",
+        "logs/x.txt",
+    ],
 )
-def test_a_place_among_the_notes_is_taken_and_then_found(notes: Notes, root: Path, path: str) -> None:
+def test_a_place_among_the_notes_is_taken_and_then_found(
+    notes: Notes, root: Path, path: str
+) -> None:
     (root / "docs").mkdir()
     (root / "logs").mkdir()
     assert add(notes, path, "text") == "# new\n\ntext\n"
@@ -52,7 +78,9 @@ def test_a_place_among_the_notes_is_taken_and_then_found(notes: Notes, root: Pat
     assert notes.files.document(name) in notes.files.scan().documents
 
 
-def test_links_that_stay_inside_are_followed_and_others_refused(notes: Notes, write: Write, root: Path) -> None:
+def test_links_that_stay_inside_are_followed_and_others_refused(
+    notes: Notes, write: Write, root: Path
+) -> None:
     write("memory/real.md", "a\n")
     (root / "memory/link.md").symlink_to(root / "memory/real.md")
     (root.parent / "out.md").write_text("secret")
@@ -84,7 +112,9 @@ def test_a_file_that_may_not_be_written_says_so(notes: Notes, write: Write) -> N
     assert place.read_text() == "## H\n\na\n\n## B\n"
 
 
-def test_a_folder_in_the_place_of_a_file_is_a_clear_error(notes: Notes, write: Write, root: Path) -> None:
+def test_a_folder_in_the_place_of_a_file_is_a_clear_error(
+    notes: Notes, write: Write, root: Path
+) -> None:
     write("memory/x.md", "file")
     with pytest.raises(NoteError, match="cannot be written"):
         add(notes, "memory/x.md/y.md", "text")
@@ -97,7 +127,9 @@ def test_the_encoding_and_its_mark_are_kept(notes: Notes, write: Write, codec: s
     for heading in ("", "Größe"):
         _, location = notes.locate("memory/x.md")
         notes.add(location, lambda t, h=heading: insertion(t, "二", heading=h), start="")  # type: ignore[misc]
-    assert place.read_bytes().decode(codec) == ("\ufeff## Größe\r\n\r\n一\r\n\r\n二\r\n\r\n## Other\r\n\r\n二\r\n")
+    assert place.read_bytes().decode(codec) == (
+        "\ufeff## Größe\r\n\r\n一\r\n\r\n二\r\n\r\n## Other\r\n\r\n二\r\n"
+    )
 
 
 def test_the_mode_of_a_file_is_kept(notes: Notes, write: Write) -> None:
@@ -180,10 +212,14 @@ def test_an_unfinished_line_of_somebody_else_is_not_continued(
     assert add(notes, "memory/x.md", "ours") == "- a\n- half\n- ours\n"
 
 
-def test_a_full_disk_leaves_the_note_as_it_was(notes: Notes, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_the_note_as_it_was(
+    notes: Notes, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = write("memory/x.md", "a\n")
     write_ = os.write
-    monkeypatch.setattr("notewell.notes.editor.os.write", lambda handle, data: write_(handle, data[:3]))
+    monkeypatch.setattr(
+        "notewell.notes.editor.os.write", lambda handle, data: write_(handle, data[:3])
+    )
     with pytest.raises(NoteError, match="no space"):
         add(notes, "memory/x.md", "a long enough entry")
     assert place.read_text() == "a\n"
@@ -198,7 +234,9 @@ def test_a_writer_that_holds_the_lock_too_long_is_named(
     assert not (root / "memory").exists()
 
 
-def test_a_change_hands_the_old_bytes_over_first_and_says_if_there_was_none(notes: Notes, write: Write) -> None:
+def test_a_change_hands_the_old_bytes_over_first_and_says_if_there_was_none(
+    notes: Notes, write: Write
+) -> None:
     place = write("memory/x.md", "a\r\n\r\nb\r\n")
     saved: list[bytes] = []
     _, location = notes.locate("memory/x.md")
@@ -209,10 +247,14 @@ def test_a_change_hands_the_old_bytes_over_first_and_says_if_there_was_none(note
     assert (saved[1], place.exists()) == (b"a\r\n", False)
 
 
-def test_a_long_text_takes_its_place_whole(notes: Notes, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_text_takes_its_place_whole(
+    notes: Notes, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = write("memory/x.md", "a\n")
     before = place.stat().st_ino
-    monkeypatch.setattr("notewell.notes.editor.os.write", lambda *_: pytest.fail("a crash could cut this in two"))
+    monkeypatch.setattr(
+        "notewell.notes.editor.os.write", lambda *_: pytest.fail("a crash could cut this in two")
+    )
     assert add(notes, "memory/x.md", "long " * 2000).count("long ") == 1999 + 1
     assert place.stat().st_ino != before
 

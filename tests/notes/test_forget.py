@@ -22,7 +22,9 @@ RARE = ("quixotic", "xylophone", "lisbon", "vault")
 
 
 def bytes_of(folder: Path, *, but: str = "none") -> bytes:
-    return b"".join(p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file() and but not in str(p)).lower()
+    return b"".join(
+        p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file() and but not in str(p)
+    ).lower()
 
 
 def has_none(data: bytes) -> bool:
@@ -32,10 +34,18 @@ def has_none(data: bytes) -> bool:
 
 @pytest.fixture
 def filled(memory: Memory, write: Write) -> Memory:
-    """Enough other notes that the index has many pages and segments, and the secret in the middle of one."""
+    """Enough other notes that the index has many pages and segments, and the secret in the middle
+    of one.
+    """
     for n in range(40):
-        write(f"memory/note{n}.md", f"# Note {n}\n\n" + "".join(f"Line {k} of {n} on topic{k}.\n" for k in range(60)))
-    write("memory/2026-01-05.md", f"# Standup\n\nBefore it.\n\n- {FORGOTTEN}\n- Another item stays.\n\nAfter it.\n")
+        write(
+            f"memory/note{n}.md",
+            f"# Note {n}\n\n" + "".join(f"Line {k} of {n} on topic{k}.\n" for k in range(60)),
+        )
+    write(
+        "memory/2026-01-05.md",
+        f"# Standup\n\nBefore it.\n\n- {FORGOTTEN}\n- Another item stays.\n\nAfter it.\n",
+    )
     memory.sync()
     return memory
 
@@ -58,7 +68,9 @@ def test_after_it_no_byte_is_left_beside_the_notes(filled: Memory, root: Path) -
     assert (receipt.searched, receipt.tombstones, receipt.files) == (1, 1, ())
     assert (receipt.chunks, receipt.vectors) == (1, 1)
     assert has_none(bytes_of(root / ".notewell"))
-    assert FORGOTTEN in (root / "memory/2026-01-05.md").read_text(), "files are left alone unless told"
+    assert FORGOTTEN in (root / "memory/2026-01-05.md").read_text(), (
+        "files are left alone unless told"
+    )
     found = filled.search("another item stays", now=NOW).hits[0].chunk
     assert "Another item stays." in found.text
     assert has_none(found.text.encode().lower())
@@ -67,7 +79,11 @@ def test_after_it_no_byte_is_left_beside_the_notes(filled: Memory, root: Path) -
 
 def test_it_does_not_come_back_from_anywhere(filled: Memory, write: Write, root: Path) -> None:
     filled.forget(query="quixotic", yes=True, everywhere=True, now=NOW)
-    write("memory/2026-01-05.md", f"# Standup\n\nEdited around it.\n\n- {FORGOTTEN}\n- New item.\n", age_s=5)
+    write(
+        "memory/2026-01-05.md",
+        f"# Standup\n\nEdited around it.\n\n- {FORGOTTEN}\n- New item.\n",
+        age_s=5,
+    )
     write("memory/copy.md", f"# Copied\n\nThey said: {FORGOTTEN.lower()} And more of it.\n")
     report = filled.sync()
     assert report.forgotten == 2
@@ -77,14 +93,18 @@ def test_it_does_not_come_back_from_anywhere(filled: Memory, write: Write, root:
         (root / f".notewell/index.sqlite{end}").unlink(missing_ok=True)
     with Memory.open(root, embed__model="none") as again:
         again.sync()
-        assert not again.forget(query="quixotic").pieces, "an index made anew does not know it either"
+        assert not again.forget(query="quixotic").pieces, (
+            "an index made anew does not know it either"
+        )
         assert again.forget(query="copied").pieces == ()
         assert again.search("And more of it", now=NOW).hits
         again.close()
     assert has_none(bytes_of(root / ".notewell"))
 
 
-def test_copies_in_other_notes_leave_the_index_too(memory: Memory, write: Write, root: Path) -> None:
+def test_copies_in_other_notes_leave_the_index_too(
+    memory: Memory, write: Write, root: Path
+) -> None:
     write("memory/a.md", f"# A\n\n{FORGOTTEN}\n")
     write("memory/b.md", f"# B\n\nFirst.\n\n{FORGOTTEN} Said again.\n")
     memory.sync()
@@ -110,7 +130,9 @@ def test_from_files_cuts_it_out_and_keeps_a_backup(filled: Memory, root: Path) -
     assert receipt.proved
 
 
-def test_without_a_backup_no_byte_is_left_at_all_and_earlier_backups_are_named(filled: Memory, root: Path) -> None:
+def test_without_a_backup_no_byte_is_left_at_all_and_earlier_backups_are_named(
+    filled: Memory, root: Path
+) -> None:
     receipt = filled.forget(query="quixotic", yes=True, from_files=True, backup=False, now=NOW)
     assert receipt.files[0].backup == ""
     assert has_none(bytes_of(root))
@@ -126,7 +148,9 @@ def test_without_a_backup_no_byte_is_left_at_all_and_earlier_backups_are_named(f
 def test_a_whole_note_goes_with_its_file(filled: Memory, root: Path) -> None:
     receipt = filled.forget("memory/2026-01-05.md", yes=True, now=NOW)
     assert receipt.pieces[0].whole
-    assert filled.store.documents.chunks_of("memory/2026-01-05.md") == [], "not even its headings stay in the index"
+    assert filled.store.documents.chunks_of("memory/2026-01-05.md") == [], (
+        "not even its headings stay in the index"
+    )
     assert filled.sync().forgotten == 0
     assert has_none(bytes_of(root / ".notewell"))
     (root / "memory/2026-01-05.md").write_text("A wholly new sentence about gardening in winter.\n")
@@ -192,7 +216,11 @@ class Sessions:
     def scan(self, *, deadline: float | None = None) -> Scanned:
         found = sorted(self.root.glob("*.jsonl"))
         stats = [(p, p.stat()) for p in found]
-        return Scanned(tuple(Document(f"sessions/{p.name}", "sessions", s.st_size, 1, str(p)) for p, s in stats))
+        return Scanned(
+            tuple(
+                Document(f"sessions/{p.name}", "sessions", s.st_size, 1, str(p)) for p, s in stats
+            )
+        )
 
     def document(self, path: str) -> Document | None:
         return next((d for d in self.scan().documents if d.path == path), None)
@@ -204,7 +232,9 @@ class Sessions:
 def test_a_session_goes_by_its_name_and_its_file_is_left_alone(
     filled: Memory, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "4f2a-9b.jsonl").write_text(f"user: My neighbour is called Featherstonehaugh.\n\n{FORGOTTEN}\n")
+    (tmp_path / "4f2a-9b.jsonl").write_text(
+        f"user: My neighbour is called Featherstonehaugh.\n\n{FORGOTTEN}\n"
+    )
     (tmp_path / "4f2a-77.jsonl").write_text("user: something else\n")
     own = filled.index.walk
     engine = Walk([*own.sources, Sessions(tmp_path)], own.store, own.size, own.tombstones)
@@ -230,14 +260,18 @@ def test_one_way_to_say_it(filled: Memory, wrong: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("reference", ["memory/none.md", "aaaaaaaaaaaa", "memory/note3.md:900"])
-def test_what_is_not_there_is_an_error_and_no_words_are_nothing(filled: Memory, reference: str) -> None:
+def test_what_is_not_there_is_an_error_and_no_words_are_nothing(
+    filled: Memory, reference: str
+) -> None:
     with pytest.raises(NotFoundError):
         filled.forget(reference)
     assert filled.forget(query="--- !").pieces == ()
     assert filled.forget(query="nowhere-to-be-found", yes=True).id == ""
 
 
-def test_a_reader_that_holds_the_wal_is_named(filled: Memory, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_holds_the_wal_is_named(
+    filled: Memory, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sqlite_of(filled).connection.db.set_busy_timeout(1)
     other = apsw.Connection(str(root / ".notewell/index.sqlite"))
     reading = other.execute("SELECT * FROM chunks")
@@ -252,8 +286,12 @@ def test_a_reader_that_holds_the_wal_is_named(filled: Memory, root: Path, monkey
     assert has_none(bytes_of(root / ".notewell"))
 
 
-def test_it_waits_for_nobody_who_is_indexing_for_long(filled: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("notewell.store.sqlite.store.locked", lambda path, *, wait_s: locked(path, wait_s=0.0))
+def test_it_waits_for_nobody_who_is_indexing_for_long(
+    filled: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "notewell.store.sqlite.store.locked", lambda path, *, wait_s: locked(path, wait_s=0.0)
+    )
     with filled.store.exclusive(0.0), pytest.raises(StoreError, match="indexing"):
         filled.forget(query="quixotic", yes=True, now=NOW)
 
@@ -269,7 +307,9 @@ def test_a_crash_after_the_tombstones_is_made_good_by_the_next_sync(
         filled.forget(query="quixotic", yes=True, now=NOW)
     monkeypatch.undo()
     embedder.documents.clear()
-    assert not any("quixotic" in h.chunk.text for h in filled.search("quixotic vault", now=NOW).hits)
+    assert not any(
+        "quixotic" in h.chunk.text for h in filled.search("quixotic vault", now=NOW).hits
+    )
     assert len(embedder.documents) <= 1, "nothing else was cut or embedded again"
     assert filled.sync().forgotten == 0, "once is enough"
 
@@ -295,10 +335,16 @@ def week(memory: Memory, write: Write) -> Memory:
 
 
 def places(memory: Memory, words: str = "meeting notes follow below") -> set[str]:
-    return {h.chunk.path for h in memory.search(words, now=NOW, min_score=0.0).hits if "follow below" in h.chunk.text}
+    return {
+        h.chunk.path
+        for h in memory.search(words, now=NOW, min_score=0.0).hits
+        if "follow below" in h.chunk.text
+    }
 
 
-def test_a_note_is_forgotten_alone_and_others_with_the_same_line_are_named(week: Memory, root: Path) -> None:
+def test_a_note_is_forgotten_alone_and_others_with_the_same_line_are_named(
+    week: Memory, root: Path
+) -> None:
     preview = week.forget("memory/mon.md")
     assert preview.elsewhere == ("memory/tue.md#L3-L5",)
     receipt = week.forget("memory/mon.md", yes=True, now=NOW)
@@ -344,7 +390,9 @@ def test_why_says_what_part_of_a_note_was_forgotten(week: Memory) -> None:
         _, why = week.why("meeting notes", reference, now=NOW)
         assert why.rank is not None
         assert f"1 part of it was forgotten on 2026-02-10 (receipt {receipt.id})" in why.lines[-1]
-    assert not any("forgotten" in line for line in week.why("meeting notes", "memory/tue.md", now=NOW)[1].lines)
+    assert not any(
+        "forgotten" in line for line in week.why("meeting notes", "memory/tue.md", now=NOW)[1].lines
+    )
 
 
 def test_a_renamed_note_stays_forgotten(week: Memory, root: Path) -> None:
@@ -357,7 +405,9 @@ def test_a_renamed_note_stays_forgotten(week: Memory, root: Path) -> None:
     assert week.sync().forgotten == 0, "nothing is left to do"
 
 
-def test_what_was_forgotten_in_one_note_is_remembered_in_another_only_by_force(week: Memory) -> None:
+def test_what_was_forgotten_in_one_note_is_remembered_in_another_only_by_force(
+    week: Memory,
+) -> None:
     receipt = week.forget("memory/mon.md:5", yes=True, from_files=True, now=NOW)
     with pytest.raises(UsageError, match=receipt.id):
         week.remember("The quixotic plan was dropped altogether.", now=NOW)

@@ -1,4 +1,6 @@
-"""Forgetting while others write, after a kill, under a clock that is set back: nothing else goes, none comes back."""
+"""Forgetting while others write, after a kill, under a clock that is set back: nothing else goes,
+none comes back.
+"""
 
 from __future__ import annotations
 
@@ -33,21 +35,30 @@ def killed_forgetting(memory: Memory, text: str, path: str) -> None:
 
 
 def shows(memory: Memory) -> bool:
-    return any("Lisbon" in h.chunk.text for h in memory.search("vault code Lisbon", now=NOW, min_score=0.0).hits)
+    return any(
+        "Lisbon" in h.chunk.text
+        for h in memory.search("vault code Lisbon", now=NOW, min_score=0.0).hits
+    )
 
 
-def test_a_lift_and_an_addition_at_once_lose_neither(root: Path, memory: Memory, write: Write) -> None:
+def test_a_lift_and_an_addition_at_once_lose_neither(
+    root: Path, memory: Memory, write: Write
+) -> None:
     write("memory/a.md", "Something else.\n")
     memory.sync()  # an index has a place, and so have its tombstones, once there is a note
     own = memory.index.tombstones
     own.add(tombstones(SECRET, "a.md", receipt="lifted"))
     with Memory.open(root, embed__model="none") as other:
-        adding = threading.Thread(target=lambda: other.index.tombstones.add(tombstones(OTHER, "a.md", receipt="kept")))
+        adding = threading.Thread(
+            target=lambda: other.index.tombstones.add(tombstones(OTHER, "a.md", receipt="kept"))
+        )
 
         def which(_: object) -> bool:
             if not adding.ident:
                 adding.start()
-                adding.join(0.2)  # without a lock it would be done by now, and its line lost with the save
+                adding.join(
+                    0.2
+                )  # without a lock it would be done by now, and its line lost with the save
             return True
 
         assert own.lift(which) == 1
@@ -68,7 +79,12 @@ def test_a_forgetting_does_not_vouch_for_one_that_was_killed_before_it(
         """As when a folder cannot be listed for a while."""
         found = real(self, known, deadline=deadline)
         near = tuple(d for d in found.documents if "far" not in d.path)
-        return Scanned(near, found.skipped, complete=False, same={path for path in found.same if "far" not in path})
+        return Scanned(
+            near,
+            found.skipped,
+            complete=False,
+            same={path for path in found.same if "far" not in path},
+        )
 
     monkeypatch.setattr(FileSource, "scan_changes", without_far)
     assert memory.forget(query="surprise party", yes=True, now=NOW).id
@@ -111,9 +127,13 @@ def test_a_vector_that_was_under_way_is_not_kept(root: Path, write: Write) -> No
         report = memory.sync()
         assert report.pending == 0
         store = sqlite_of(memory)
-        kept = store.connection.all("SELECT content_hash FROM vectors EXCEPT SELECT content_hash FROM chunks")
+        kept = store.connection.all(
+            "SELECT content_hash FROM vectors EXCEPT SELECT content_hash FROM chunks"
+        )
         assert kept == [], "no vector of a text that is gone"
-        have, all_of_them = store.vectors.coverage(memory.search("something else", now=NOW).embedder)
+        have, all_of_them = store.vectors.coverage(
+            memory.search("something else", now=NOW).embedder
+        )
         assert have == all_of_them > 0
 
 
@@ -153,6 +173,8 @@ def test_what_a_killed_writer_left_beside_a_note_goes_with_the_next_change(
     write("memory/one.md", f"# One\n\n{SECRET}\n\nKept.\n")
     left = write("memory/.abc.notewell-new", SECRET)
     memory.sync()
-    assert memory.forget(query="vault Lisbon", yes=True, from_files=True, backup=False, now=NOW).files
+    assert memory.forget(
+        query="vault Lisbon", yes=True, from_files=True, backup=False, now=NOW
+    ).files
     assert not left.exists()
     assert SECRET not in "".join(p.read_text() for p in root.rglob("memory/*"))

@@ -1,4 +1,6 @@
-"""Forgetting what stands in a transcript: whichever way it is named, no byte of it stays or comes back."""
+"""Forgetting what stands in a transcript: whichever way it is named, no byte of it stays or comes
+back.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def turn(role: str, text: str, at: str = "2026-03-19T09:00:00") -> str:
 
 def opened(root: Path) -> Memory:
     (root / "chats").mkdir(exist_ok=True)
-    return Memory.open(root, sources="memory,sessions", sessions__paths=str(root / "chats"), embed__model="hashed")
+    return Memory.open(
+        root, sources="memory,sessions", sessions__paths=str(root / "chats"), embed__model="hashed"
+    )
 
 
 @pytest.fixture
@@ -32,7 +36,10 @@ def talk(root: Path, write: Write) -> Iterator[Memory]:
     """A conversation that begins with the text, so that its title and every heading have it too."""
     write("memory/a.md", "# Garden\n\nTulips are planted in October.\n")
     said = [turn("user", FORGOTTEN)]
-    said += [turn("assistant" if n % 2 else "user", f"Answer {n} about subject{n}.") for n in range(1, 30)]
+    said += [
+        turn("assistant" if n % 2 else "user", f"Answer {n} about subject{n}.")
+        for n in range(1, 30)
+    ]
     write(CHAT, "".join(said))
     with opened(root) as memory:
         memory.sync()
@@ -61,9 +68,13 @@ def test_no_byte_stays_or_comes_back(talk: Memory, root: Path, how: str) -> None
     assert receipt.chunks > 0
     assert has_none(bytes_of(root / ".notewell"))
     whole = how in ("session", "path")
-    assert bool(talk.search("subject9", filters=Filters(source="sessions"), now=NOW).hits) is not whole
+    assert (
+        bool(talk.search("subject9", filters=Filters(source="sessions"), now=NOW).hits) is not whole
+    )
     with (root / CHAT).open("a") as file:
-        file.write(turn("user", "We paint the fence on Friday.") + turn("user", f"As I said: {FORGOTTEN}"))
+        file.write(
+            turn("user", "We paint the fence on Friday.") + turn("user", f"As I said: {FORGOTTEN}")
+        )
     assert talk.search("paint the fence", now=NOW).hits[0].chunk.start_line == 31
     assert not talk.forget(query="quixotic").pieces
     talk.sync(force=True)
@@ -90,10 +101,14 @@ def test_a_query_takes_the_turn_alone_and_leaves_those_beside_it(root: Path, wri
     assert has_none(bytes_of(root / ".notewell"))
 
 
-def test_a_note_that_quotes_a_transcript_takes_it_along(talk: Memory, root: Path, write: Write) -> None:
+def test_a_note_that_quotes_a_transcript_takes_it_along(
+    talk: Memory, root: Path, write: Write
+) -> None:
     write("memory/quote.md", f"# Quote\n\n{FORGOTTEN}\n\nIt rained.\n")
     talk.sync()
-    receipt = talk.forget("memory/quote.md:3", yes=True, everywhere=True, from_files=True, backup=False, now=NOW)
+    receipt = talk.forget(
+        "memory/quote.md:3", yes=True, everywhere=True, from_files=True, backup=False, now=NOW
+    )
     assert [f.path for f in receipt.files] == ["memory/quote.md"]
     assert receipt.proved, receipt
     assert has_none(bytes_of(root / ".notewell"))
@@ -101,7 +116,11 @@ def test_a_note_that_quotes_a_transcript_takes_it_along(talk: Memory, root: Path
 
 def test_long_turns_with_unbroken_words_go_whole(root: Path, write: Write) -> None:
     blob = "quixoticxylophone" * 150
-    write(CHAT, turn("user", f"Look at this. {blob} And at {FORGOTTEN}") + turn("assistant", "I looked at it."))
+    write(
+        CHAT,
+        turn("user", f"Look at this. {blob} And at {FORGOTTEN}")
+        + turn("assistant", "I looked at it."),
+    )
     with opened(root) as memory:
         memory.sync()
         receipt = memory.forget(session="talk", yes=True, now=NOW)
@@ -113,7 +132,11 @@ def test_long_turns_with_unbroken_words_go_whole(root: Path, write: Write) -> No
 
 def test_each_passage_of_a_long_turn_can_go_by_its_id(root: Path, write: Write) -> None:
     blob = "quixoticxylophone" * 150
-    write(CHAT, turn("user", f"Look at this. {blob} And at {FORGOTTEN}") + turn("assistant", "I looked at it."))
+    write(
+        CHAT,
+        turn("user", f"Look at this. {blob} And at {FORGOTTEN}")
+        + turn("assistant", "I looked at it."),
+    )
     with opened(root) as memory:
         memory.sync()
         while found := [c for c in memory.store.documents.chunks_of(CHAT) if c.origin == "owner"]:
@@ -123,7 +146,16 @@ def test_each_passage_of_a_long_turn_can_go_by_its_id(root: Path, write: Write) 
 
 
 def test_the_name_that_an_agent_gave_a_session_goes_with_it(root: Path, write: Write) -> None:
-    named = json.dumps({"type": "summary", "summary": "Quixotic xylophone of the Lisbon vault", "leafUuid": "x"}) + "\n"
+    named = (
+        json.dumps(
+            {
+                "type": "summary",
+                "summary": "Quixotic xylophone of the Lisbon vault",
+                "leafUuid": "x",
+            }
+        )
+        + "\n"
+    )
     write(CHAT, named + turn("user", "Which code is it?") + turn("assistant", "Seven four nine."))
     with opened(root) as memory:
         memory.sync()
@@ -132,5 +164,7 @@ def test_the_name_that_an_agent_gave_a_session_goes_with_it(root: Path, write: W
         with (root / CHAT).open("a") as file:
             file.write(turn("user", "We paint the fence on Friday."))
         memory.sync(force=True)
-        assert [c.text for c in memory.store.documents.chunks_of(CHAT)] == ["We paint the fence on Friday."]
+        assert [c.text for c in memory.store.documents.chunks_of(CHAT)] == [
+            "We paint the fence on Friday."
+        ]
     assert has_none(bytes_of(root / ".notewell"))

@@ -26,7 +26,9 @@ from tests.sources.imports.made import EXPORTS, zipped
 FOLDER = "memory/imported/chatgpt"
 
 
-def conversation(*said: str, number: str = "c1", changed: float = 1772359300, title: str = "Port") -> dict[str, Any]:
+def conversation(
+    *said: str, number: str = "c1", changed: float = 1772359300, title: str = "Port"
+) -> dict[str, Any]:
     nodes: dict[str, Any] = {}
     parent = None
     for n, words in enumerate(said):
@@ -40,7 +42,12 @@ def conversation(*said: str, number: str = "c1", changed: float = 1772359300, ti
         }
         nodes[str(n)] = {"id": str(n), "parent": parent, "message": message}
         parent = str(n)
-    made = {"conversation_id": number, "title": title, "create_time": 1772359200, "update_time": changed}
+    made = {
+        "conversation_id": number,
+        "title": title,
+        "create_time": 1772359200,
+        "update_time": changed,
+    }
     return {**made, "current_node": parent, "mapping": nodes}
 
 
@@ -62,20 +69,28 @@ def notes(root: Path, folder: str = FOLDER) -> list[Path]:
     return sorted((root / folder).glob("*.md"))
 
 
-def test_a_note_has_title_date_origin_and_id(root: Path, bring: Callable[..., ImportedFile]) -> None:
+def test_a_note_has_title_date_origin_and_id(
+    root: Path, bring: Callable[..., ImportedFile]
+) -> None:
     done = bring(conversation("which port?", "8443"))
     assert (done.items, done.new, done.formats) == (1, 1, ("ChatGPT",))
     (note,) = notes(root)
     assert note.name.startswith("2026-03-01-port-")
     front = parse(note.read_text()).front
     assert front == {
-        "title": "Port", "date": "2026-03-01", "origin": "agent", "imported_from": "chatgpt", "id": "c1"
-    }  # fmt: skip
+        "title": "Port",
+        "date": "2026-03-01",
+        "origin": "agent",
+        "imported_from": "chatgpt",
+        "id": "c1",
+    }
     assert stat.S_IMODE(note.stat().st_mode) == 0o600
     assert sorted(os.listdir(root / FOLDER)) == [note.name, LIST]
 
 
-def test_what_is_imported_is_found_with_its_origin(memory: Memory, bring: Callable[..., ImportedFile]) -> None:
+def test_what_is_imported_is_found_with_its_origin(
+    memory: Memory, bring: Callable[..., ImportedFile]
+) -> None:
     bring(conversation("which port does the lighthouse use?", "The lighthouse uses 8443."))
     hit = memory.search("port of the lighthouse").hits[0]
     assert hit.chunk.path.startswith(f"{FOLDER}/")
@@ -88,7 +103,9 @@ def test_a_dry_run_writes_nothing(root: Path, bring: Callable[..., ImportedFile]
     assert not (root / "memory").exists()
 
 
-def test_a_second_import_doubles_nothing_and_adds_what_is_new(root: Path, bring: Callable[..., ImportedFile]) -> None:
+def test_a_second_import_doubles_nothing_and_adds_what_is_new(
+    root: Path, bring: Callable[..., ImportedFile]
+) -> None:
     first, other = conversation("a one", "b two"), conversation("other", number="c2")
     bring(first, other)
     before = {note: note.read_bytes() for note in notes(root)}
@@ -112,7 +129,9 @@ def test_an_older_export_takes_nothing_away(root: Path, bring: Callable[..., Imp
     assert "c three" in notes(root)[0].read_text()
 
 
-def test_edits_stay_and_what_is_new_comes_below_them(root: Path, bring: Callable[..., ImportedFile]) -> None:
+def test_edits_stay_and_what_is_new_comes_below_them(
+    root: Path, bring: Callable[..., ImportedFile]
+) -> None:
     bring(conversation("a one", "b two"))
     (note,) = notes(root)
     edited = note.read_text().replace("b two", "b 2 (checked by me)")
@@ -144,7 +163,9 @@ def test_edits_in_another_encoding_with_other_line_ends_stay(
     assert "\n" not in text.replace("\r\n", "")
 
 
-def test_a_note_that_became_binary_is_left_alone(root: Path, bring: Callable[..., ImportedFile]) -> None:
+def test_a_note_that_became_binary_is_left_alone(
+    root: Path, bring: Callable[..., ImportedFile]
+) -> None:
     bring(conversation("a one"))
     (note,) = notes(root)
     note.write_bytes(bytes(range(256)) * 10)
@@ -152,17 +173,23 @@ def test_a_note_that_became_binary_is_left_alone(root: Path, bring: Callable[...
     assert note.read_bytes() == bytes(range(256)) * 10
 
 
-def test_what_a_person_deleted_or_moved_does_not_come_back(root: Path, bring: Callable[..., ImportedFile]) -> None:
+def test_what_a_person_deleted_or_moved_does_not_come_back(
+    root: Path, bring: Callable[..., ImportedFile]
+) -> None:
     bring(conversation("a"), conversation("b", number="c2"))
     one, two = notes(root)
     one.unlink()
     two.rename(root / "memory/mine.md")
-    grown = [conversation(w, "more", number=n, changed=1772369300) for w, n in (("a", "c1"), ("b", "c2"))]
+    grown = [
+        conversation(w, "more", number=n, changed=1772369300) for w, n in (("a", "c1"), ("b", "c2"))
+    ]
     assert bring(*grown).deleted == 2
     assert notes(root) == []
 
 
-def test_without_its_list_a_note_is_known_by_its_name(root: Path, bring: Callable[..., ImportedFile]) -> None:
+def test_without_its_list_a_note_is_known_by_its_name(
+    root: Path, bring: Callable[..., ImportedFile]
+) -> None:
     bring(conversation("a one", "b two"))
     (root / FOLDER / LIST).unlink()
     assert bring(conversation("a one", "b two")).unchanged == 1
@@ -173,15 +200,22 @@ def test_without_its_list_a_note_is_known_by_its_name(root: Path, bring: Callabl
     assert len(notes(root)) == 1
 
 
-def test_a_list_with_half_a_line_and_hostile_lines_does_no_harm(root: Path, bring: Callable[..., ImportedFile]) -> None:
+def test_a_list_with_half_a_line_and_hostile_lines_does_no_harm(
+    root: Path, bring: Callable[..., ImportedFile]
+) -> None:
     bring(conversation("a one"))
     place = root / FOLDER / LIST
     row = json.loads(place.read_text())
     (root / "memory/precious.md").write_text("mine")
     hostile = [
-        {**row, "path": "memory/precious.md"}, {**row, "path": f"{FOLDER}/../../precious.md"}, {**row, "parts": 7}, [],
-        {**row, "path": "/etc/passwd"}, {**row, "more": 1}, {**row, "id": 5},
-    ]  # fmt: skip
+        {**row, "path": "memory/precious.md"},
+        {**row, "path": f"{FOLDER}/../../precious.md"},
+        {**row, "parts": 7},
+        [],
+        {**row, "path": "/etc/passwd"},
+        {**row, "more": 1},
+        {**row, "id": 5},
+    ]
     place.write_text(place.read_text() + "\n".join(map(json.dumps, hostile)) + '\n{"id": "hal')
     assert bring(conversation("a one", "b two", changed=1772369300)).updated == 1
     assert (root / "memory/precious.md").read_text() == "mine"
@@ -210,13 +244,18 @@ def test_every_format_is_written_once(memory: Memory, root: Path, name: str) -> 
 
 def test_the_links_of_a_graph_lead_from_note_to_note(memory: Memory, root: Path) -> None:
     memory.import_files([EXPORTS / "memory.jsonl"])
-    ravi, mieke, shop = (next((root / "memory/imported/mcp-memory").glob(f"{n}-*")) for n in ("ravi", "mieke", "clock"))
+    ravi, mieke, shop = (
+        next((root / "memory/imported/mcp-memory").glob(f"{n}-*"))
+        for n in ("ravi", "mieke", "clock")
+    )
     walk, _ = memory.trace(f"memory/imported/mcp-memory/{ravi.name}")
     found = {hop.node.path for hop in walk.hops if not hop.node.dangling}
     assert {Path(path).name for path in found} >= {mieke.name, shop.name}
 
 
-def test_the_same_document_under_another_name_is_not_doubled(memory: Memory, root: Path, tmp_path: Path) -> None:
+def test_the_same_document_under_another_name_is_not_doubled(
+    memory: Memory, root: Path, tmp_path: Path
+) -> None:
     (tmp_path / "a.html").write_text("<p>words")
     (tmp_path / "b.html").write_text("<p>words")
     one, two = memory.import_files([tmp_path / "a.html", tmp_path / "b.html"]).files
@@ -230,8 +269,13 @@ def test_the_same_document_under_another_name_is_not_doubled(memory: Memory, roo
     assert "quite" not in note.read_text()
 
 
-def test_a_refused_file_leaves_nothing_and_the_others_are_imported(memory: Memory, root: Path, tmp_path: Path) -> None:
-    good, bad = json.dumps([conversation("a")]), json.dumps([conversation("evil", number=str(n)) for n in range(50)])
+def test_a_refused_file_leaves_nothing_and_the_others_are_imported(
+    memory: Memory, root: Path, tmp_path: Path
+) -> None:
+    good, bad = (
+        json.dumps([conversation("a")]),
+        json.dumps([conversation("evil", number=str(n)) for n in range(50)]),
+    )
     (tmp_path / "bad.zip").write_bytes(zipped({"conversations.json": bad[:-1]}))
     (tmp_path / "good.zip").write_bytes(zipped({"conversations.json": good}))
     done = memory.import_files([tmp_path / "bad.zip", tmp_path / "good.zip", tmp_path / "none.zip"])
@@ -243,7 +287,9 @@ def test_a_refused_file_leaves_nothing_and_the_others_are_imported(memory: Memor
 def test_a_kill_in_the_middle_ends_well(
     root: Path, bring: Callable[..., ImportedFile], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a note is written and before its line is; and with a draft left by a process that was killed."""
+    """After a note is written and before its line is; and with a draft left by a process that was
+    killed.
+    """
     many = [conversation("a one", number=f"c{n}") for n in range(4)]
 
     class Killed(BaseException):
@@ -293,7 +339,9 @@ def test_another_program_that_is_faster_loses_nothing(
     assert "b two" in note.read_text()
 
 
-def test_notes_are_not_written_through_a_link(root: Path, tmp_path: Path, bring: Callable[..., ImportedFile]) -> None:
+def test_notes_are_not_written_through_a_link(
+    root: Path, tmp_path: Path, bring: Callable[..., ImportedFile]
+) -> None:
     (tmp_path / "outside").mkdir()
     (root / "memory").mkdir()
     (root / "memory/imported").symlink_to(tmp_path / "outside")
@@ -302,7 +350,9 @@ def test_notes_are_not_written_through_a_link(root: Path, tmp_path: Path, bring:
     assert os.listdir(tmp_path / "outside") == []
 
 
-def test_notes_go_where_they_are_read(memory: Memory, root: Path, write: Write, tmp_path: Path) -> None:
+def test_notes_go_where_they_are_read(
+    memory: Memory, root: Path, write: Write, tmp_path: Path
+) -> None:
     write(".notewellignore", "imported/\n")
     (tmp_path / "a.html").write_text("<p>words")
     (done,) = memory.import_files([tmp_path / "a.html"]).files
@@ -310,7 +360,9 @@ def test_notes_go_where_they_are_read(memory: Memory, root: Path, write: Write, 
     assert not (root / "memory").exists()
 
 
-def test_where_the_folder_itself_is_the_memory_no_memory_folder_is_made(root: Path, write: Write) -> None:
+def test_where_the_folder_itself_is_the_memory_no_memory_folder_is_made(
+    root: Path, write: Write
+) -> None:
     write("notes/a.md", "# a\n\nwords")
     (root / "imported").mkdir()
     with Memory.open(root, embed__model="none", extra_paths=["notes", "imported"]) as memory:
@@ -320,7 +372,9 @@ def test_where_the_folder_itself_is_the_memory_no_memory_folder_is_made(root: Pa
     assert not (root / "memory").exists()
 
 
-def test_notes_of_the_workspace_are_not_imported_into_it(memory: Memory, root: Path, write: Write) -> None:
+def test_notes_of_the_workspace_are_not_imported_into_it(
+    memory: Memory, root: Path, write: Write
+) -> None:
     write("memory/a.md", "# a\n\nwords")
     write("drafts/b.md", "# b\n\nwords")
     one, whole = memory.import_files([root / "memory/a.md", root]).files
@@ -343,11 +397,15 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("title", HOSTILE)
-def test_a_hostile_title_makes_a_harmless_name(root: Path, bring: Callable[..., ImportedFile], title: str) -> None:
+def test_a_hostile_title_makes_a_harmless_name(
+    root: Path, bring: Callable[..., ImportedFile], title: str
+) -> None:
     bring(conversation("a", title=title), conversation("a", number="c2", title=title))
     made = notes(root)
     assert len(made) == 2
-    assert all(len(note.name.encode()) < 120 and note.name.startswith("2026-03-01-") for note in made)
+    assert all(
+        len(note.name.encode()) < 120 and note.name.startswith("2026-03-01-") for note in made
+    )
     assert all(c.isalnum() or c in "-." for note in made for c in note.name)
 
 
@@ -371,7 +429,9 @@ def test_two_imports_at_once_double_nothing(root: Path, memory: Memory, many: Pa
     import threading
 
     with Memory.open(root, embed__model="none") as other:
-        threads = [threading.Thread(target=one.import_files, args=([many],)) for one in (memory, other)]
+        threads = [
+            threading.Thread(target=one.import_files, args=([many],)) for one in (memory, other)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:

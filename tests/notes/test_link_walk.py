@@ -1,4 +1,6 @@
-"""Walks over real notes in a real workspace: names, anchors, circles, depth, bounds, and names of nothing."""
+"""Walks over real notes in a real workspace: names, anchors, circles, depth, bounds, and names of
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ def steps(found: LinkWalk) -> list[tuple[str, str, str]]:
 
 
 def test_every_way_of_naming_a_note_leads_to_it(memory: Memory, write: Write) -> None:
-    write("memory/ops/deploy.md", "# Deploy\n\nHow.\n\n## Rollback plan\n\nBack.\n\n## Rollback plan\n\nAgain. ^b1\n")
+    write(
+        "memory/ops/deploy.md",
+        "# Deploy\n\nHow.\n\n## Rollback plan\n\nBack.\n\n## Rollback plan\n\nAgain. ^b1\n",
+    )
     write("memory/team/a.md", "one [[Deploy]]\n")
     write("memory/team/b.md", "[x](../ops/deploy.md)\n")
     write("memory/team/c.md", "[[deploy#Rollback plan]]\n")
@@ -57,7 +62,9 @@ def test_every_way_of_naming_a_note_leads_to_it(memory: Memory, write: Write) ->
     assert {hop.node.path for hop in back.hops} == {f"memory/team/{n}.md" for n in "abcdefghij"}
     passage, _ = memory.trace("memory/ops/deploy.md#L11", direction="in")
     names = {hop.node.path[-4] for hop in passage.hops}
-    assert names == set("abdehi"), "what names this passage or the whole note, not what names another passage"
+    assert names == set("abdehi"), (
+        "what names this passage or the whole note, not what names another passage"
+    )
 
 
 def test_a_path_that_leads_nowhere_is_not_guessed_at(memory: Memory, write: Write) -> None:
@@ -132,8 +139,13 @@ def test_only_the_kinds_asked_for_are_walked(memory: Memory, write: Write) -> No
         memory.trace("memory/a.md", kinds=["Derives From"])
 
 
-def test_a_passage_says_what_stands_in_it_and_what_its_note_says(memory: Memory, write: Write) -> None:
-    write("memory/a.md", "---\nderives_from: [[x]]\n---\n# One\n\nfirst [[y]]\n\n# Two [[z]]\n\nsecond\n")
+def test_a_passage_says_what_stands_in_it_and_what_its_note_says(
+    memory: Memory, write: Write
+) -> None:
+    write(
+        "memory/a.md",
+        "---\nderives_from: [[x]]\n---\n# One\n\nfirst [[y]]\n\n# Two [[z]]\n\nsecond\n",
+    )
     for name in "xyz":
         write(f"memory/{name}.md", name)
     assert {h.node.path[-4] for h in memory.trace("memory/a.md:6")[0].hops} == {"x", "y"}
@@ -171,8 +183,14 @@ def test_a_link_is_a_line_of_a_file_that_outlives_the_index(memory: Memory, writ
     before = {p: p.read_bytes() for p in memory.root.rglob("*.md")}
     edge, changed = memory.link("memory/a.md:3", "derives_from", "memory/b.md")
     assert changed
-    assert (edge.start.name, edge.start.anchor, edge.end.name) == ("memory/a.md", "head", "memory/b.md")
-    assert memory.link("memory/a.md#head", "derives_from", "b") == (edge, False), "it is there already"
+    assert (edge.start.name, edge.start.anchor, edge.end.name) == (
+        "memory/a.md",
+        "head",
+        "memory/b.md",
+    )
+    assert memory.link("memory/a.md#head", "derives_from", "b") == (edge, False), (
+        "it is there already"
+    )
     assert memory.link("memory/a.md", "derives_from", "b")[1], "of the whole note it is another"
     assert {p: p.read_bytes() for p in memory.root.rglob("*.md")} == before, "no note was touched"
     lines = (memory.root / "links.jsonl").read_text().splitlines()
@@ -225,9 +243,15 @@ def test_a_link_can_be_taken_out_again(memory: Memory, write: Write) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "end", "words"),
-    [("Bad Kind", "b", "not a kind"), ("causes", "a", "itself"), ("causes", "nothing", "no note or passage")],
+    [
+        ("Bad Kind", "b", "not a kind"),
+        ("causes", "a", "itself"),
+        ("causes", "nothing", "no note or passage"),
+    ],
 )
-def test_a_wrong_link_is_refused(memory: Memory, write: Write, kind: str, end: str, words: str) -> None:
+def test_a_wrong_link_is_refused(
+    memory: Memory, write: Write, kind: str, end: str, words: str
+) -> None:
     write("memory/a.md", "a")
     write("memory/b.md", "b")
     with pytest.raises(UsageError, match=words):

@@ -56,7 +56,9 @@ def test_a_line_that_is_no_link_is_said_and_passed_over(root: Path, line: bytes)
 
 def test_taking_one_out_leaves_the_rest_byte_by_byte(root: Path) -> None:
     place = root / "links.jsonl"
-    place.write_bytes(b'# a comment\r\n{"from":"a","kind":"x","to":"b"}\n\n{"from":"c","kind":"x","to":"b"}')
+    place.write_bytes(
+        b'# a comment\r\n{"from":"a","kind":"x","to":"b"}\n\n{"from":"c","kind":"x","to":"b"}'
+    )
     place.chmod(0o640)
     gone = remove_links(root, lambda e: e.start.name == "a")
     assert [e.start.name for e in gone] == ["a"]
@@ -70,7 +72,9 @@ LINE = b'{"from": "a", "kind": "x", "to": "b"}\n'
 
 
 def odd_place(root: Path, tmp_path: Path, kind: str) -> Path | None:
-    """Something in the place of the file that is no file of the workspace; returns what it leads to."""
+    """Something in the place of the file that is no file of the workspace; returns what it leads
+    to.
+    """
     place, outside = root / "links.jsonl", tmp_path / "outside"
     if kind == "a folder":
         place.mkdir()
@@ -93,12 +97,20 @@ def odd_place(root: Path, tmp_path: Path, kind: str) -> Path | None:
 
 
 ODD_PLACES = [
-    "a folder", "a pipe", "a socket", "a link out", "a link through a folder", "a link to nothing", "a device",
-]  # fmt: skip
+    "a folder",
+    "a pipe",
+    "a socket",
+    "a link out",
+    "a link through a folder",
+    "a link to nothing",
+    "a device",
+]
 
 
 @pytest.mark.parametrize("kind", ODD_PLACES)
-def test_what_is_not_a_file_of_the_workspace_is_neither_read_nor_written(root: Path, tmp_path: Path, kind: str) -> None:
+def test_what_is_not_a_file_of_the_workspace_is_neither_read_nor_written(
+    root: Path, tmp_path: Path, kind: str
+) -> None:
     outside = odd_place(root, tmp_path, kind)
     before = outside.read_bytes() if outside and outside.exists() else None
     edges, (notice,) = read_links(root)
@@ -106,11 +118,15 @@ def test_what_is_not_a_file_of_the_workspace_is_neither_read_nor_written(root: P
     assert notice.code == "links_unread"
     assert "regular file" in notice.hint
     for call in (lambda: add_link(root, ONE), lambda: remove_links(root, lambda _: True)):
-        with pytest.raises(NoteError, match=r"links\.jsonl cannot be written: (it is|a symbolic link)") as error:
+        with pytest.raises(
+            NoteError, match=r"links\.jsonl cannot be written: (it is|a symbolic link)"
+        ) as error:
             call()
         assert error.value.hint
     assert (outside.read_bytes() if outside and outside.exists() else None) == before
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted({"workspace", *(["outside"] if before else [])})
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(
+        {"workspace", *(["outside"] if before else [])}
+    )
 
 
 def test_a_link_inside_the_workspace_is_followed(root: Path) -> None:
@@ -123,7 +139,9 @@ def test_a_link_inside_the_workspace_is_followed(root: Path) -> None:
     assert (root / "shared/links").read_bytes() == b""
 
 
-def test_a_link_in_the_place_of_the_draft_is_not_written_through(root: Path, tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_the_draft_is_not_written_through(
+    root: Path, tmp_path: Path
+) -> None:
     (tmp_path / "precious").write_text("mine")
     (root / ".links.jsonl.notewell-new").symlink_to(tmp_path / "precious")
     add_link(root, ONE)
@@ -131,7 +149,9 @@ def test_a_link_in_the_place_of_the_draft_is_not_written_through(root: Path, tmp
     assert (tmp_path / "precious").read_text() == "mine"
 
 
-def test_a_file_beyond_the_limit_is_said_and_left_alone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_beyond_the_limit_is_said_and_left_alone(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("notewell.notes.links._MOST_BYTES", 100)
     (root / "links.jsonl").write_bytes(LINE * 3)
     assert "larger than 100 bytes" in read_links(root)[1][0].message
@@ -164,7 +184,10 @@ def test_links_made_at_once_are_all_there(root: Path) -> None:
         "for n in range(50): add_link(Path(sys.argv[1]), Edge('x', End(sys.argv[2]), End(str(n))))"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    makers = [subprocess.Popen([sys.executable, "-c", code, str(root), f"p{n}"], env=env) for n in range(4)]
+    makers = [
+        subprocess.Popen([sys.executable, "-c", code, str(root), f"p{n}"], env=env)
+        for n in range(4)
+    ]
     assert [m.wait(60) for m in makers] == [0] * 4
     edges, notices = read_links(root)
     assert notices == []

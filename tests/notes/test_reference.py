@@ -1,4 +1,6 @@
-"""Every form of a reference names the same passage for every command, on the command line and for programs."""
+"""Every form of a reference names the same passage for every command, on the command line and for
+programs.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from tests.conftest import Write
 from tests.growth import no_hang
 
 AUTH = "# Auth\n\nTokens last an hour.\n\n## Refresh tokens\n\nA refresh token lasts a day.\n"
-# Form: what is written, the path and lines that `get` prints, and the line of the passage (None: the whole note).
+# Form: what is written, the path and lines that `get` prints, and the line of the passage (None:
+# the whole note).
 FORMS: dict[str, tuple[str, str, tuple[int, int], int | None]] = {
     "id": ("{id}", "memory/auth.md", (7, 7), 7),
     "beginning of an id": ("{id:.6}", "memory/auth.md", (7, 7), 7),
@@ -51,15 +54,25 @@ FORMS: dict[str, tuple[str, str, tuple[int, int], int | None]] = {
     "[shown](path)": ("[how](memory/auth.md#refresh-tokens)", "memory/auth.md", (5, 7), 7),
     "memory://path": ("memory://memory/auth.md", "memory/auth.md", (1, 7), None),
     "memory://path#lines": ("memory://memory/auth.md#L7", "memory/auth.md", (7, 7), 7),
-    "memory://path with signs": ("memory://memory/c%23%20notes.md", "memory/c# notes.md", (1, 3), None),
+    "memory://path with signs": (
+        "memory://memory/c%23%20notes.md",
+        "memory/c# notes.md",
+        (1, 3),
+        None,
+    ),
     "backslashes": ("memory\\auth.md:7", "memory/auth.md", (7, 7), 7),
     "name with a colon": ("memory/10:30.md", "memory/10:30.md", (1, 3), None),
     "name with a colon and lines": ("memory/10:30.md:3", "memory/10:30.md", (3, 3), 3),
     "name with a number sign": ("memory/c# notes.md", "memory/c# notes.md", (1, 3), None),
     "name with a number sign and lines": ("memory/c# notes.md#L3", "memory/c# notes.md", (3, 3), 3),
     "name like an id": ("abcd", "memory/abcd.md", (1, 3), None),
-    "another Unicode form": (unicodedata.normalize("NFD", "memory/café.md"), "memory/café.md", (1, 3), None),
-}  # fmt: skip
+    "another Unicode form": (
+        unicodedata.normalize("NFD", "memory/café.md"),
+        "memory/café.md",
+        (1, 3),
+        None,
+    ),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +98,9 @@ def answered(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
 def filled(form: str, root: Path) -> str:
     with Memory.open(root) as memory:
         memory.sync()
-        (passage,) = [c for c in memory.store.documents.chunks_of("memory/auth.md") if c.start_line == 7]
+        (passage,) = [
+            c for c in memory.store.documents.chunks_of("memory/auth.md") if c.start_line == 7
+        ]
     return form.format(id=passage.id, root=root, link=root.parent / "link")
 
 
@@ -117,7 +132,9 @@ def test_every_form_works_for_every_command(
     assert here
 
 
-@pytest.mark.parametrize("form", [name for name, row in FORMS.items() if not row[0].startswith("in ")])
+@pytest.mark.parametrize(
+    "form", [name for name, row in FORMS.items() if not row[0].startswith("in ")]
+)
 def test_every_form_works_for_programs(form: str, root: Path) -> None:
     written, path, (first, last), line = FORMS[form]
     reference = filled(written, root)
@@ -133,18 +150,31 @@ def test_every_form_works_for_programs(form: str, root: Path) -> None:
         assert any(e["here"] for e in asked("timeline", reference=reference)["entries"])
         new = asked("remember", text="It is all different now.", supersedes=reference)
         hidden = memory.search("token call lasts", include_superseded=True, limit=50).hits
-        replaced = [h.chunk.citation for h in hidden if h.superseded_by == new["id"] and h.chunk.path == path]
+        replaced = [
+            h.chunk.citation
+            for h in hidden
+            if h.superseded_by == new["id"] and h.chunk.path == path
+        ]
         assert f"{path}#L{line}" in replaced if line else replaced
 
 
-@pytest.mark.parametrize("form", [name for name, row in FORMS.items() if not row[0].startswith("in ")])
+@pytest.mark.parametrize(
+    "form", [name for name, row in FORMS.items() if not row[0].startswith("in ")]
+)
 def test_every_form_works_in_front_matter(form: str, root: Path, write: Write) -> None:
     written, path, _, line = FORMS[form]
-    write("memory/new.md", f"---\nsupersedes:\n  - {filled(written, root)}\n---\nIt is all different now.\n")
+    write(
+        "memory/new.md",
+        f"---\nsupersedes:\n  - {filled(written, root)}\n---\nIt is all different now.\n",
+    )
     with Memory.open(root) as memory:
         found = memory.search("token call lasts", include_superseded=True, limit=50).hits
         hidden = {h.chunk.citation for h in found if h.superseded_by}
-        wanted = {h.chunk.citation for h in found if h.chunk.path == path and line in (None, h.chunk.start_line)}
+        wanted = {
+            h.chunk.citation
+            for h in found
+            if h.chunk.path == path and line in (None, h.chunk.start_line)
+        }
         assert wanted
         assert hidden == wanted
         walked, _ = memory.trace("memory/new.md", kinds=["supersedes"])
@@ -160,8 +190,16 @@ def test_a_path_from_a_note_is_tried_from_its_folder(root: Path, write: Write) -
 def test_a_name_that_two_notes_have_lists_both(root: Path, write: Write) -> None:
     write("memory/sub/auth.md", "Another one.\n")
     with Memory.open(root) as memory:
-        for ask in (memory.get, memory.forget, memory.trace, memory.timeline, lambda r: memory.why("token", r)):
-            with pytest.raises(NotFoundError, match=r"2 notes: memory/auth\.md, memory/sub/auth\.md") as caught:
+        for ask in (
+            memory.get,
+            memory.forget,
+            memory.trace,
+            memory.timeline,
+            lambda r: memory.why("token", r),
+        ):
+            with pytest.raises(
+                NotFoundError, match=r"2 notes: memory/auth\.md, memory/sub/auth\.md"
+            ) as caught:
                 ask("auth")
             assert caught.value.hint == "give the path of one of them"
         assert memory.get("sub/auth").text == "Another one."
@@ -181,7 +219,11 @@ def test_a_name_that_two_notes_have_lists_both(root: Path, write: Write) -> None
         ("memory/auth.md:6-5", "has 7 lines, not 6-5", "lines count from 1"),
         ("memory/auth.md:0", "has 7 lines, not 0", "lines count from 1"),
         ("memory/auth.md:999999999999999999", "has 7 lines", "lines count from 1"),
-        ("memory/auth.md#Refresh token", "has no heading 'Refresh token'", "did you mean Refresh tokens?"),
+        (
+            "memory/auth.md#Refresh token",
+            "has no heading 'Refresh token'",
+            "did you mean Refresh tokens?",
+        ),
         ("memory/auth.md#Lunch", "has no heading 'Lunch'", "its headings: Auth, Refresh tokens"),
         ("https://example.org/a", "is called", "give an id"),
         ("../outside.md", "is called", "give an id"),
@@ -190,7 +232,9 @@ def test_a_name_that_two_notes_have_lists_both(root: Path, write: Write) -> None
         ("[" * 5_000, "longer than 4,096 characters", "give an id"),
     ],
 )
-def test_what_means_nothing_says_so_in_every_command(root: Path, reference: str, message: str, hint: str) -> None:
+def test_what_means_nothing_says_so_in_every_command(
+    root: Path, reference: str, message: str, hint: str
+) -> None:
     (root.parent / "outside.md").write_text("secret")
     with Memory.open(root) as memory:
         asks: list[Callable[[str], object]] = [memory.get, memory.trace]
@@ -204,7 +248,9 @@ def test_what_means_nothing_says_so_in_every_command(root: Path, reference: str,
             assert hint in caught.value.hint
 
 
-def test_get_reads_only_the_file_it_was_asked_for(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_get_reads_only_the_file_it_was_asked_for(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Memory.open(root) as memory:
         opened: list[str] = []
         listed: list[str] = []
@@ -260,7 +306,9 @@ def test_a_file_that_is_not_read_is_told_apart_from_one_that_is_not_there(
             memory.why("staging port", "memory/none.md")
 
 
-def test_nothing_is_told_of_files_outside_the_workspace(root: Path, write: Write, tmp_path: Path) -> None:
+def test_nothing_is_told_of_files_outside_the_workspace(
+    root: Path, write: Write, tmp_path: Path
+) -> None:
     write("memory/a.md", "The staging port is 8080.")
     (tmp_path / "outside.md").write_text("x")
     with Memory.open(root, embed__model="none") as memory:

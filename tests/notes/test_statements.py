@@ -25,7 +25,9 @@ def memory(root: Path, write: Write) -> Iterator[Memory]:
         yield memory
 
 
-def told(memory: Memory, path: str, as_of: dt.date | None = None) -> list[tuple[str, list[tuple[str, str]]]]:
+def told(
+    memory: Memory, path: str, as_of: dt.date | None = None
+) -> list[tuple[str, list[tuple[str, str]]]]:
     found = statements(memory.store, memory.store.documents.chunks_of(path), Filters(as_of=as_of))
     return [(s.subject, [(v.text, f"{v.since} {v.until}") for v in s.versions]) for s in found]
 
@@ -55,7 +57,10 @@ def test_a_version_that_says_the_same_as_the_one_before_adds_nothing(
     write("memory/2026-09-09.md", f"# Staging\n\n{second}\n")
     memory.sync()
     old = memory.store.documents.chunks_of("memory/2026-09-09.md")[0]
-    write("memory/2026-11-02.md", f"# Staging\n\nThe staging port is 9600 now.\n<!-- supersedes: {old.id} -->\n")
+    write(
+        "memory/2026-11-02.md",
+        f"# Staging\n\nThe staging port is 9600 now.\n<!-- supersedes: {old.id} -->\n",
+    )
     memory.sync()
     [(_, versions)] = told(memory, "memory/2026-11-02.md")
     assert [text for text, _ in versions if not any(part in text for part in texts)] == []

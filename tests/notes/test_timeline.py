@@ -72,7 +72,9 @@ def test_filters_bind_the_neighbours(memory: Memory, write: Write) -> None:
     write("memory/team/2026-05-05-x.md", "---\norigin: agent\n---\nby an agent")
     entries, _ = memory.timeline(filters=Filters(origin="agent"))
     assert shown(entries) == ["team/2026-05-05-x.md"]
-    entries, _ = memory.timeline("memory/2026-05-03.md", filters=Filters(path="memory/team"), window=5)
+    entries, _ = memory.timeline(
+        "memory/2026-05-03.md", filters=Filters(path="memory/team"), window=5
+    )
     assert shown(entries) == ["*2026-05-03.md", "team/2026-05-05-x.md"]
     assert memory.timeline(filters=Filters(source="extra"))[0] == []
 
@@ -89,17 +91,24 @@ def test_a_wrong_question_is_refused(memory: Memory) -> None:
 
 def turn(n: int, time: str, path: str = "chat.jsonl") -> Chunk:
     at = dt.datetime.fromisoformat(time)
-    return Chunk(f"{path}{n}", path, "sessions", n, n, (), f"turn {n}", f"{path}{n}", time=at, origin="agent")
+    return Chunk(
+        f"{path}{n}", path, "sessions", n, n, (), f"turn {n}", f"{path}{n}", time=at, origin="agent"
+    )
 
 
 @pytest.fixture
 def store() -> SqliteStore:
     """Two conversations that interleave, and a note of the same day."""
     store = SqliteStore(None)
-    for path, times in (("a.jsonl", ("09:00", "11:00", "13:00")), ("b.jsonl", ("10:00", "11:00", "12:00"))):
+    for path, times in (
+        ("a.jsonl", ("09:00", "11:00", "13:00")),
+        ("b.jsonl", ("10:00", "11:00", "12:00")),
+    ):
         chunks = [turn(n, f"2026-05-05T{t}:00", path) for n, t in enumerate(times, start=1)]
         put_document(store, Document(path, "sessions", 1, 1, ""), path, Facts(), chunks)
-    note = Chunk("note", "2026-05-05.md", "memory", 1, 1, (), "note", "h", Facts(date=dt.date(2026, 5, 5)))
+    note = Chunk(
+        "note", "2026-05-05.md", "memory", 1, 1, (), "note", "h", Facts(date=dt.date(2026, 5, 5))
+    )
     put_document(store, Document(note.path, "memory", 1, 1, ""), "d", note.facts, [note])
     return store
 
@@ -117,7 +126,11 @@ def test_turns_stand_by_their_own_times_and_ties_by_path_and_line(store: SqliteS
     ]
     (chunk,) = store.documents.chunks_by_id("b.jsonl2")
     near = around_passage(store, chunk, window=1, filters=ALL)
-    assert [(e.chunk.id, e.here) for e in near] == [("a.jsonl2", False), ("b.jsonl2", True), ("b.jsonl3", False)]
+    assert [(e.chunk.id, e.here) for e in near] == [
+        ("a.jsonl2", False),
+        ("b.jsonl2", True),
+        ("b.jsonl3", False),
+    ]
     whole = around_passage(store, chunk, window=2, filters=ALL, whole=True)
     assert [e.chunk.id for e in whole if e.here] == ["b.jsonl1", "b.jsonl2", "b.jsonl3"]
 
@@ -131,7 +144,9 @@ def test_a_full_day_is_shown_from_its_beginning(store: SqliteStore) -> None:
 
 
 def test_the_days_themselves_do_not_push_their_neighbours_out(store: SqliteStore) -> None:
-    late = Chunk("late", "2026-05-06.md", "memory", 1, 1, (), "late", "l", Facts(date=dt.date(2026, 5, 6)))
+    late = Chunk(
+        "late", "2026-05-06.md", "memory", 1, 1, (), "late", "l", Facts(date=dt.date(2026, 5, 6))
+    )
     put_document(store, Document(late.path, "memory", 1, 1, ""), "d", late.facts, [late])
     day = dt.date(2026, 5, 5)
     assert around_days(store, day, day, window=4, filters=ALL)[-1].chunk.id == "late"

@@ -11,7 +11,13 @@ import pytest
 
 from notewell.errors import StoreError
 from notewell.memory import Memory
-from notewell.notes.tombstones import NAME, StoredTombstones, TombstoneFile, Tombstones, tombstones_of
+from notewell.notes.tombstones import (
+    NAME,
+    StoredTombstones,
+    TombstoneFile,
+    Tombstones,
+    tombstones_of,
+)
 from notewell.store.sqlite.store import SqliteStore
 from notewell.surfaces.cli.commands import run
 from notewell.text.forgotten import Forgotten, Tombstone, tombstones
@@ -77,7 +83,9 @@ def test_neither_a_link_nor_a_pipe_is_read(tmp_path: Path) -> None:
             TombstoneFile(tmp_path / name).load()
 
 
-def test_a_file_of_an_earlier_version_is_read_and_one_of_ours_reads_the_same_there(tmp_path: Path) -> None:
+def test_a_file_of_an_earlier_version_is_read_and_one_of_ours_reads_the_same_there(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / NAME
     (old,) = stones(FORGOTTEN, "r1")
     row = {name: value for name, value in asdict(old).items() if name != "lifted"}
@@ -88,7 +96,9 @@ def test_a_file_of_an_earlier_version_is_read_and_one_of_ours_reads_the_same_the
     assert all("lifted" not in json.loads(line) for line in file.read_text().splitlines())
 
 
-def test_in_a_store_they_are_seen_by_all_who_share_it_and_none_loses_anothers(tmp_path: Path) -> None:
+def test_in_a_store_they_are_seen_by_all_who_share_it_and_none_loses_anothers(
+    tmp_path: Path,
+) -> None:
     stores = [SqliteStore(tmp_path / "shared.sqlite") for _ in range(2)]
     one, two = (Tombstones(StoredTombstones(store)) for store in stores)
     one.add(stones(FORGOTTEN))
@@ -102,7 +112,9 @@ def test_in_a_store_they_are_seen_by_all_who_share_it_and_none_loses_anothers(tm
         store.close()
 
 
-def test_two_machines_learn_from_each_other_what_is_forgotten_and_what_is_lifted(tmp_path: Path) -> None:
+def test_two_machines_learn_from_each_other_what_is_forgotten_and_what_is_lifted(
+    tmp_path: Path,
+) -> None:
     store = SqliteStore(tmp_path / "shared.sqlite")
     files = [TombstoneFile(tmp_path / f"{n}.jsonl") for n in range(2)]
     Tombstones(files[0]).add(stones(FORGOTTEN, "r1"))
@@ -110,15 +122,21 @@ def test_two_machines_learn_from_each_other_what_is_forgotten_and_what_is_lifted
     assert not two.share().stones
     assert one.share().has(FORGOTTEN, "b")
     assert two.share().has(FORGOTTEN, "b"), "the store brought it"
-    assert len(Tombstones(files[1]).load().stones) == 1, "and it is in the files of the other one now"
-    assert Tombstones(files[1]).lift(lambda stone: stone.receipt == "r1") == 1, "by somebody without the store"
+    assert len(Tombstones(files[1]).load().stones) == 1, (
+        "and it is in the files of the other one now"
+    )
+    assert Tombstones(files[1]).lift(lambda stone: stone.receipt == "r1") == 1, (
+        "by somebody without the store"
+    )
     assert not two.share().stones
     assert not one.share().stones, "a place that has not heard of it does not bring it back"
     assert not two.share().stones
     store.close()
 
 
-def test_they_are_in_the_folder_of_the_workspace_wherever_the_index_is(tmp_path: Path, root: Path) -> None:
+def test_they_are_in_the_folder_of_the_workspace_wherever_the_index_is(
+    tmp_path: Path, root: Path
+) -> None:
     def places(store: SqliteStore, root: Path | None = None) -> list[object]:
         return [getattr(place, "path", type(place)) for place in tombstones_of(store, root).places]
 
@@ -139,7 +157,9 @@ def knows(memory: Memory, words: str = "Lisbon vault") -> bool:
     return any("Lisbon" in h.chunk.text for h in memory.search(words, min_score=0.0).hits)
 
 
-def test_no_other_index_of_the_workspace_brings_forgotten_text_back(root: Path, write: Write, tmp_path: Path) -> None:
+def test_no_other_index_of_the_workspace_brings_forgotten_text_back(
+    root: Path, write: Write, tmp_path: Path
+) -> None:
     write("memory/a.md", f"# Office\n\n{FORGOTTEN}\n\nTea at four.\n")
     with opened(root, tmp_path / "old.sqlite") as old, opened(root) as memory:
         old.index.keep_warm()
@@ -160,7 +180,11 @@ def test_what_another_index_forgot_is_forgotten_here_and_in_a_copy_of_the_folder
     write("memory/a.md", f"# Office\n\n{FORGOTTEN}\n\nTea at four.\n")
     with opened(root, tmp_path / "x.sqlite") as memory:
         assert memory.forget(query="Lisbon vault", yes=True).proved
-    assert sorted(p.name for p in (root / ".notewell").iterdir()) == [".gitignore", NAME, "forgotten.lock"]
+    assert sorted(p.name for p in (root / ".notewell").iterdir()) == [
+        ".gitignore",
+        NAME,
+        "forgotten.lock",
+    ]
     assert (root / ".notewell" / NAME).stat().st_mode & 0o777 == 0o600
     with opened(root) as memory:
         assert not knows(memory)
@@ -194,7 +218,10 @@ def test_a_workspace_that_cannot_be_written_has_them_with_the_user_for_every_ind
         memory.forget(query="Lisbon vault", yes=True)
     before = (root / ".notewell" / NAME).read_bytes()
     with monkeypatch.context() as patched:
-        patched.setattr("notewell.notes.tombstones.os.access", lambda path, _mode: not str(path).startswith(str(root)))
+        patched.setattr(
+            "notewell.notes.tombstones.os.access",
+            lambda path, _mode: not str(path).startswith(str(root)),
+        )
         with opened(root, tmp_path / "mine.sqlite") as memory:
             assert not knows(memory)
             receipt = memory.forget(query="surprise party", yes=True)
@@ -204,7 +231,9 @@ def test_a_workspace_that_cannot_be_written_has_them_with_the_user_for_every_ind
     assert (root / ".notewell" / NAME).read_bytes() == before
     assert not (tmp_path / NAME).exists()
     with opened(root) as memory:
-        assert not memory.search("surprise party", min_score=0.0).hits, "now that it can be written, too"
+        assert not memory.search("surprise party", min_score=0.0).hits, (
+            "now that it can be written, too"
+        )
     assert receipt.id in (root / ".notewell" / NAME).read_text()
 
 
@@ -228,7 +257,11 @@ def test_with_a_broken_file_searches_answer_and_say_so_but_nothing_is_indexed_or
         assert not knows(memory)
         assert codes(memory.status().notices) == ["forgotten_unread"]
         assert memory.why("Tea", "memory/a.md")[1].lines
-        for act in (memory.sync, lambda: memory.forget("memory/a.md", yes=True), lambda: memory.remember("Coffee.")):
+        for act in (
+            memory.sync,
+            lambda: memory.forget("memory/a.md", yes=True),
+            lambda: memory.remember("Coffee."),
+        ):
             with pytest.raises(StoreError, match="cannot be read as tombstones"):
                 act()
         assert run(["doctor", "-w", str(root)]) == 1
@@ -258,7 +291,9 @@ def test_a_folder_that_lets_nobody_in_is_a_notice_and_nothing_is_forgotten_for_g
         assert knows(memory)
 
 
-def test_what_is_forgotten_twice_has_two_receipts_and_either_makes_it_known_again(root: Path, write: Write) -> None:
+def test_what_is_forgotten_twice_has_two_receipts_and_either_makes_it_known_again(
+    root: Path, write: Write
+) -> None:
     write("memory/a.md", f"# Office\n\n{FORGOTTEN}\n\nTea at four.\n")
     with opened(root) as memory:
         for which in range(2):
@@ -287,7 +322,10 @@ def test_what_another_index_forgets_at_the_same_moment_is_forgotten_here_too(
         add = Tombstones.add
 
         def raced(own: Tombstones, new: Iterable[Tombstone]) -> Forgotten:
-            add(Tombstones(TombstoneFile(root / ".notewell" / NAME)), tombstones(OTHER, "memory/b.md", receipt="r2"))
+            add(
+                Tombstones(TombstoneFile(root / ".notewell" / NAME)),
+                tombstones(OTHER, "memory/b.md", receipt="r2"),
+            )
             return add(own, new)
 
         with monkeypatch.context() as patched:
@@ -301,7 +339,9 @@ def test_what_another_index_forgets_at_the_same_moment_is_forgotten_here_too(
         assert not memory.search("surprise party", min_score=0.0).hits
 
 
-def test_migrate_takes_along_what_the_workspace_forgot(root: Path, write: Write, tmp_path: Path) -> None:
+def test_migrate_takes_along_what_the_workspace_forgot(
+    root: Path, write: Write, tmp_path: Path
+) -> None:
     write("memory/a.md", f"# Office\n\n{FORGOTTEN}\n\nTea at four.\n")
     with opened(root) as memory:
         memory.forget(query="Lisbon vault", yes=True)

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from notewell.notes.undo_log import MOST_CHANGES, Change, FileChange, UndoLog, hunks, taken_back
 from notewell.text.forgotten import Forgotten, tombstones
 
-TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "é\udc80\n", "end"]), max_size=8).map("".join)
+TEXTS = st.lists(
+    st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "é\udc80\n", "end"]), max_size=8
+).map("".join)
 
 
 def change(before: str, after: str, *, number: str = "a1", keep_old: bool = True) -> Change:
@@ -44,7 +46,10 @@ def test_lines_of_others_are_never_lost(before: str, after: str, above: str, bel
 
 def test_lines_that_moved_are_found_and_lines_that_changed_are_not() -> None:
     [file] = change("# A\n", "# A\n\n- tea at four\n").files
-    assert taken_back("# New\n\n# A\n\n- tea at four\n- cake\n", file, exact=False) == "# New\n\n# A\n- cake\n"
+    assert (
+        taken_back("# New\n\n# A\n\n- tea at four\n- cake\n", file, exact=False)
+        == "# New\n\n# A\n- cake\n"
+    )
     assert taken_back("# A\n\n- tea at five\n", file, exact=False) is None
     assert taken_back("# A\n\n- tea at four\n\n- tea at four\n", file, exact=False) is None
 

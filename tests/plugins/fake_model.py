@@ -1,4 +1,6 @@
-"""A stand-in for a model: an OpenAI-compatible server on loopback that asks for one tool call, then says what came."""
+"""A stand-in for a model: an OpenAI-compatible server on loopback that asks for one tool call, then
+says what came.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,10 @@ class FakeModel:
             return {"role": "assistant", "content": f"NO TOOL among {sorted(names)}"}
         self.before()
         made = {"name": name, "arguments": json.dumps(given)}
-        return {"role": "assistant", "tool_calls": [{"id": "call_1", "type": "function", "function": made}]}
+        return {
+            "role": "assistant",
+            "tool_calls": [{"id": "call_1", "type": "function", "function": made}],
+        }
 
     def texts(self) -> str:
         """Everything that was sent to it."""
@@ -51,7 +56,10 @@ def _chunks(message: Told) -> Iterator[Told]:
     yield {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
     end = "tool_calls" if "tool_calls" in message else "stop"
     yield {"choices": [{"index": 0, "delta": {}, "finish_reason": end}]}
-    yield {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}}
+    yield {
+        "choices": [],
+        "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+    }
 
 
 @contextmanager
@@ -71,7 +79,10 @@ def fake_model() -> Iterator[FakeModel]:
             self.wfile.write(data)
 
         def do_GET(self) -> None:
-            self._send("application/json", b'{"object": "list", "data": [{"id": "fake", "object": "model"}]}')
+            self._send(
+                "application/json",
+                b'{"object": "list", "data": [{"id": "fake", "object": "model"}]}',
+            )
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -83,8 +94,14 @@ def fake_model() -> Iterator[FakeModel]:
                 whole = {**base, "object": "chat.completion", "choices": choices}
                 self._send("application/json", json.dumps(whole).encode())
                 return
-            lines = [json.dumps({**base, "object": "chat.completion.chunk", **one}) for one in _chunks(message)]
-            self._send("text/event-stream", "".join(f"data: {one}\n\n" for one in [*lines, "[DONE]"]).encode())
+            lines = [
+                json.dumps({**base, "object": "chat.completion.chunk", **one})
+                for one in _chunks(message)
+            ]
+            self._send(
+                "text/event-stream",
+                "".join(f"data: {one}\n\n" for one in [*lines, "[DONE]"]).encode(),
+            )
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Desk)
     model.port = server.server_address[1]

@@ -1,4 +1,6 @@
-"""What hosts read before they run anything of ours: right by their rules, and the same text everywhere."""
+"""What hosts read before they run anything of ours: right by their rules, and the same text
+everywhere.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,11 @@ PATH: Schema = {"type": "string", "pattern": r"^\./"}
 def strict(required: dict[str, Schema], **optional: Schema) -> Schema:
     """An object with these members and no others."""
     return {
-        "type": "object", "properties": required | optional, "required": list(required), "additionalProperties": False,
-    }  # fmt: skip
+        "type": "object",
+        "properties": required | optional,
+        "required": list(required),
+        "additionalProperties": False,
+    }
 
 
 def listed(item: Schema) -> Schema:
@@ -40,9 +45,13 @@ def listed(item: Schema) -> Schema:
 
 
 AUTHOR = strict({"name": TEXT}, email=TEXT, url=TEXT)
-SERVERS = strict({"mcpServers": strict({"notewell": strict({"command": TEXT, "args": listed(TEXT)})})})
+SERVERS = strict(
+    {"mcpServers": strict({"notewell": strict({"command": TEXT, "args": listed(TEXT)})})}
+)
 MANIFEST = {"name": NAME, "version": TEXT, "description": TEXT, "author": AUTHOR, "license": TEXT}
-COMMAND = strict({"type": {"const": "command"}, "command": TEXT, "timeout": {"type": "integer", "minimum": 1}})
+COMMAND = strict(
+    {"type": {"const": "command"}, "command": TEXT, "timeout": {"type": "integer", "minimum": 1}}
+)
 GROUP = strict({"hooks": listed(COMMAND)}, matcher=TEXT)
 CLAUDE_EVENTS = ["SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd"]
 GEMINI_EVENTS = ["SessionStart", "BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd"]
@@ -58,86 +67,174 @@ SCHEMAS: dict[str, Schema] = {
     "plugins/claude-code/.mcp.json": SERVERS,
     "plugins/claude-code/hooks/hooks.json": strict({"hooks": hooks(GROUP, CLAUDE_EVENTS)}),
     ".claude-plugin/marketplace.json": strict(
-        {"name": NAME, "owner": AUTHOR, "plugins": listed(strict({"name": NAME, "source": PATH}, description=TEXT))}
+        {
+            "name": NAME,
+            "owner": AUTHOR,
+            "plugins": listed(strict({"name": NAME, "source": PATH}, description=TEXT)),
+        }
     ),
     "plugins/codex/.codex-plugin/plugin.json": strict(
-        MANIFEST, skills=PATH, mcpServers=PATH, hooks=PATH,
+        MANIFEST,
+        skills=PATH,
+        mcpServers=PATH,
+        hooks=PATH,
         interface=strict({"displayName": TEXT, "shortDescription": TEXT, "category": TEXT}),
     ),
     "plugins/codex/.mcp.json": SERVERS,
     "plugins/codex/hooks/hooks.json": strict({"hooks": hooks(GROUP, CLAUDE_EVENTS[:4])}),
-    ".agents/plugins/marketplace.json": strict({
-        "name": NAME,
-        "interface": strict({"displayName": TEXT}),
-        "plugins": listed(strict({
+    ".agents/plugins/marketplace.json": strict(
+        {
             "name": NAME,
-            "source": strict({"source": {"const": "local"}, "path": PATH}),
-            "policy": strict({"installation": {"const": "AVAILABLE"}, "authentication": {"const": "ON_INSTALL"}}),
-            "category": TEXT,
-        })),
-    }),
+            "interface": strict({"displayName": TEXT}),
+            "plugins": listed(
+                strict(
+                    {
+                        "name": NAME,
+                        "source": strict({"source": {"const": "local"}, "path": PATH}),
+                        "policy": strict(
+                            {
+                                "installation": {"const": "AVAILABLE"},
+                                "authentication": {"const": "ON_INSTALL"},
+                            }
+                        ),
+                        "category": TEXT,
+                    }
+                )
+            ),
+        }
+    ),
     "plugins/gemini-cli/gemini-extension.json": strict(
-        {"name": NAME, "version": TEXT, "mcpServers": SERVERS["properties"]["mcpServers"]}, description=TEXT
+        {"name": NAME, "version": TEXT, "mcpServers": SERVERS["properties"]["mcpServers"]},
+        description=TEXT,
     ),
     "plugins/gemini-cli/hooks/hooks.json": strict({"hooks": hooks(GROUP, GEMINI_EVENTS)}),
-    "plugins/cursor/.cursor-plugin/plugin.json": strict(MANIFEST, displayName=TEXT, skills=PATH, hooks=PATH),
+    "plugins/cursor/.cursor-plugin/plugin.json": strict(
+        MANIFEST, displayName=TEXT, skills=PATH, hooks=PATH
+    ),
     "plugins/cursor/mcp.json": SERVERS,
-    "plugins/cursor/hooks/hooks.json": strict({
-        "version": {"const": 1},
-        "hooks": hooks(strict({"command": TEXT, "timeout": {"type": "integer"}}), CURSOR_EVENTS),
-    }),
-    "plugins/openclaw/openclaw.plugin.json": strict({
-        "id": NAME, "name": TEXT, "description": TEXT, "kind": {"const": "memory"}, "categories": listed(TEXT),
-        "activation": strict({"onStartup": {"const": False}}),
-        "contracts": strict({"tools": {"const": ["memory_search", "memory_get"]}}),
-        "toolMetadata": {"type": "object", "additionalProperties": strict({"replaySafe": {"const": True}})},
-        "cliCommands": listed(strict({"name": TEXT, "description": TEXT, "hasSubcommands": {"const": True}})),
-        "configSchema": {
-            "type": "object", "required": ["type", "additionalProperties", "properties"],
-            "properties": {
-                "additionalProperties": {"const": False}, "properties": {"required": ["command", "dreaming"]},
+    "plugins/cursor/hooks/hooks.json": strict(
+        {
+            "version": {"const": 1},
+            "hooks": hooks(
+                strict({"command": TEXT, "timeout": {"type": "integer"}}), CURSOR_EVENTS
+            ),
+        }
+    ),
+    "plugins/openclaw/openclaw.plugin.json": strict(
+        {
+            "id": NAME,
+            "name": TEXT,
+            "description": TEXT,
+            "kind": {"const": "memory"},
+            "categories": listed(TEXT),
+            "activation": strict({"onStartup": {"const": False}}),
+            "contracts": strict({"tools": {"const": ["memory_search", "memory_get"]}}),
+            "toolMetadata": {
+                "type": "object",
+                "additionalProperties": strict({"replaySafe": {"const": True}}),
             },
+            "cliCommands": listed(
+                strict({"name": TEXT, "description": TEXT, "hasSubcommands": {"const": True}})
+            ),
+            "configSchema": {
+                "type": "object",
+                "required": ["type", "additionalProperties", "properties"],
+                "properties": {
+                    "additionalProperties": {"const": False},
+                    "properties": {"required": ["command", "dreaming"]},
+                },
+            },
+        }
+    ),
+    "plugins/openclaw/package.json": strict(
+        {
+            "name": NAME,
+            "version": TEXT,
+            "type": {"const": "module"},
+            "main": PATH,
+            "files": listed(TEXT),
+            "peerDependencies": {"type": "object", "required": ["openclaw"]},
+            "openclaw": strict(
+                {"extensions": {"const": ["./index.js"]}, "compat": strict({"pluginApi": TEXT})}
+            ),
         },
-    }),
-    "plugins/openclaw/package.json": strict({
-        "name": NAME, "version": TEXT, "type": {"const": "module"}, "main": PATH, "files": listed(TEXT),
-        "peerDependencies": {"type": "object", "required": ["openclaw"]},
-        "openclaw": strict({"extensions": {"const": ["./index.js"]}, "compat": strict({"pluginApi": TEXT})}),
-    }, description=TEXT, license=TEXT),
-    "plugins/mcpb/manifest.json": strict({
-        **MANIFEST, "manifest_version": {"const": "0.4"}, "display_name": TEXT,
-        "server": strict({
-            "type": {"const": "uv"}, "entry_point": {"const": "server.py"},
-            "mcp_config": strict({"command": {"const": "uv"}, "args": listed(TEXT)}),
-        }),
-        "tools": listed(strict({"name": TEXT, "description": TEXT})),
-        "compatibility": strict({
-            "platforms": listed({"enum": ["darwin", "win32", "linux"]}), "runtimes": strict({"python": TEXT}),
-        }),
-        "user_config": strict({"workspace": strict({
-            "type": {"const": "directory"}, "title": TEXT, "description": TEXT, "required": {"const": True},
-            "default": TEXT,
-        })}),
-    }),
-    "server.json": strict({
-        "$schema": {"type": "string", "pattern": r"/20\d\d-\d\d-\d\d/server\.schema\.json$"},
-        "name": {"type": "string", "pattern": "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$"},
-        "title": {"type": "string", "maxLength": 100},
-        "description": {"type": "string", "minLength": 1, "maxLength": 100},
-        "version": {"type": "string", "maxLength": 255},
-        "packages": listed(strict({
-            "registryType": {"const": "pypi"}, "identifier": {"const": "notewell"}, "version": TEXT,
-            "runtimeHint": {"const": "uvx"},
-            "runtimeArguments": listed(strict({"type": {"const": "named"}, "name": TEXT, "value": TEXT})),
-            "transport": strict({"type": {"const": "stdio"}}),
-            "packageArguments": listed({"anyOf": [
-                strict({"type": {"const": "positional"}, "value": TEXT}),
-                strict({"type": {"const": "named"}, "name": {"type": "string", "pattern": "^--"}, "description": TEXT,
-                        "format": TEXT, "isRequired": {"type": "boolean"}}),
-            ]}),
-        })),
-    }),
-}  # fmt: skip
+        description=TEXT,
+        license=TEXT,
+    ),
+    "plugins/mcpb/manifest.json": strict(
+        {
+            **MANIFEST,
+            "manifest_version": {"const": "0.4"},
+            "display_name": TEXT,
+            "server": strict(
+                {
+                    "type": {"const": "uv"},
+                    "entry_point": {"const": "server.py"},
+                    "mcp_config": strict({"command": {"const": "uv"}, "args": listed(TEXT)}),
+                }
+            ),
+            "tools": listed(strict({"name": TEXT, "description": TEXT})),
+            "compatibility": strict(
+                {
+                    "platforms": listed({"enum": ["darwin", "win32", "linux"]}),
+                    "runtimes": strict({"python": TEXT}),
+                }
+            ),
+            "user_config": strict(
+                {
+                    "workspace": strict(
+                        {
+                            "type": {"const": "directory"},
+                            "title": TEXT,
+                            "description": TEXT,
+                            "required": {"const": True},
+                            "default": TEXT,
+                        }
+                    )
+                }
+            ),
+        }
+    ),
+    "server.json": strict(
+        {
+            "$schema": {"type": "string", "pattern": r"/20\d\d-\d\d-\d\d/server\.schema\.json$"},
+            "name": {"type": "string", "pattern": "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$"},
+            "title": {"type": "string", "maxLength": 100},
+            "description": {"type": "string", "minLength": 1, "maxLength": 100},
+            "version": {"type": "string", "maxLength": 255},
+            "packages": listed(
+                strict(
+                    {
+                        "registryType": {"const": "pypi"},
+                        "identifier": {"const": "notewell"},
+                        "version": TEXT,
+                        "runtimeHint": {"const": "uvx"},
+                        "runtimeArguments": listed(
+                            strict({"type": {"const": "named"}, "name": TEXT, "value": TEXT})
+                        ),
+                        "transport": strict({"type": {"const": "stdio"}}),
+                        "packageArguments": listed(
+                            {
+                                "anyOf": [
+                                    strict({"type": {"const": "positional"}, "value": TEXT}),
+                                    strict(
+                                        {
+                                            "type": {"const": "named"},
+                                            "name": {"type": "string", "pattern": "^--"},
+                                            "description": TEXT,
+                                            "format": TEXT,
+                                            "isRequired": {"type": "boolean"},
+                                        }
+                                    ),
+                                ]
+                            }
+                        ),
+                    }
+                )
+            ),
+        }
+    ),
+}
 
 
 def read(path: str) -> Any:
@@ -167,18 +264,28 @@ def test_what_is_made_is_what_lies_there() -> None:
 def test_paths_in_manifests_lead_somewhere() -> None:
     for path in SCHEMAS:
         base = ROOT / path
-        base = ROOT if "marketplace" in path else base.parents[1] if base.parent.name.startswith(".") else base.parent
+        base = (
+            ROOT
+            if "marketplace" in path
+            else base.parents[1]
+            if base.parent.name.startswith(".")
+            else base.parent
+        )
         for told in re.findall(r'"(\./[^"]*)"', (ROOT / path).read_text(encoding="utf-8")):
             assert (base / told).exists(), (path, told)
 
 
 def test_versions_are_that_of_the_package() -> None:
-    found = re.findall(r'"?version"?: "?([\w.]+)', "".join((ROOT / p).read_text(encoding="utf-8") for p in SCHEMAS))
+    found = re.findall(
+        r'"?version"?: "?([\w.]+)', "".join((ROOT / p).read_text(encoding="utf-8") for p in SCHEMAS)
+    )
     found.remove("1")  # of the form of Cursor's hooks
     found.remove("0.4")  # of the form of a bundle
     found += re.findall(r'^version = "(.*)"$', files()["plugins/mcpb/pyproject.toml"], re.MULTILINE)
     found += re.findall(
-        r"^version: (.*)$", (folder("hermes") / "plugin.yaml").read_text(encoding="utf-8"), re.MULTILINE
+        r"^version: (.*)$",
+        (folder("hermes") / "plugin.yaml").read_text(encoding="utf-8"),
+        re.MULTILINE,
     )
     assert set(found) == {__version__}
 
@@ -188,7 +295,13 @@ def test_a_skill_says_when_to_search_how_to_cite_and_when_to_remember() -> None:
     assert re.fullmatch(r"name: notewell\ndescription: [^\n:]+\n", head)
     assert len(DESCRIPTION) < 1024
     assert len(body) < 2_000
-    for words in ("memory_search", "memory_get", "memory_remember", "citation", "data, not instructions"):
+    for words in (
+        "memory_search",
+        "memory_get",
+        "memory_remember",
+        "citation",
+        "data, not instructions",
+    ):
         assert words in body
 
 
@@ -196,7 +309,9 @@ def test_a_skill_says_when_to_search_how_to_cite_and_when_to_remember() -> None:
 def test_hooks_call_ours_for_the_same_host(host: str) -> None:
     told = json.dumps(read(f"plugins/{host}/hooks/hooks.json"))
     called = re.findall(r'"command": "([^"]+)"', told)
-    assert called == [f"notewell hook {event} --host {host}" for event in EVENTS if event in HOOKS[host].names]
+    assert called == [
+        f"notewell hook {event} --host {host}" for event in EVENTS if event in HOOKS[host].names
+    ]
     assert set(HOOKS) <= set(AGENTS)
 
 

@@ -50,7 +50,9 @@ def notes(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def program(folder: Path, log: Path, answer: str = ANSWER) -> Path:
     file = folder / "notewell"
-    file.write_text(COMMAND.format(python=sys.executable, log=str(log), answer=answer), encoding="utf-8")
+    file.write_text(
+        COMMAND.format(python=sys.executable, log=str(log), answer=answer), encoding="utf-8"
+    )
     file.chmod(file.stat().st_mode | stat.S_IXUSR)
     return file
 
@@ -59,16 +61,32 @@ def placed(folder: Path) -> Path:
     """The plugin beside an `openclaw` that has only what the plugin imports."""
     sdk = folder / "node_modules/openclaw"
     sdk.mkdir(parents=True)
-    package = {"name": "openclaw", "type": "module", "exports": {"./plugin-sdk/plugin-entry": "./entry.js"}}
+    package = {
+        "name": "openclaw",
+        "type": "module",
+        "exports": {"./plugin-sdk/plugin-entry": "./entry.js"},
+    }
     (sdk / "package.json").write_text(json.dumps(package), encoding="utf-8")
-    (sdk / "entry.js").write_text("export const definePluginEntry = (entry) => entry;\n", encoding="utf-8")
+    (sdk / "entry.js").write_text(
+        "export const definePluginEntry = (entry) => entry;\n", encoding="utf-8"
+    )
     for name in ("index.js", "package.json"):
         shutil.copy(PLUGIN / name, folder / name)
     return folder / "index.js"
 
 
-def drive(folder: Path, root: Path, command: list[str], consent: str, *steps: str) -> dict[str, Any]:
-    given = [str(NODE), str(DRIVER), str(placed(folder)), json.dumps(command), str(root), consent, *steps]
+def drive(
+    folder: Path, root: Path, command: list[str], consent: str, *steps: str
+) -> dict[str, Any]:
+    given = [
+        str(NODE),
+        str(DRIVER),
+        str(placed(folder)),
+        json.dumps(command),
+        str(root),
+        consent,
+        *steps,
+    ]
     done = subprocess.run(given, capture_output=True, text=True, timeout=55, check=False)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(line) for line in done.stdout.splitlines())
@@ -78,31 +96,50 @@ def test_it_is_short_enough_to_be_read() -> None:
     assert len((PLUGIN / "index.js").read_text(encoding="utf-8").splitlines()) <= 250
 
 
-def test_tools_runtime_and_command_line_answer_from_the_notes(tmp_path: Path, root: Path, log: Path) -> None:
-    steps = "names search strange get missing prompt silent flush nowhere classes sessions status killed aborted stop"
+def test_tools_runtime_and_command_line_answer_from_the_notes(
+    tmp_path: Path, root: Path, log: Path
+) -> None:
+    steps = (
+        "names search strange get missing prompt silent flush nowhere classes sessions status "
+        "killed aborted stop"
+    )
     told = drive(tmp_path, root, [str(program(tmp_path, log))], "no", *steps.split())
     manifest = json.loads((PLUGIN / "openclaw.plugin.json").read_text(encoding="utf-8"))
     assert (told["names"]["id"], told["names"]["kind"]) == (manifest["id"], manifest["kind"])
-    assert told["names"]["tools"] == manifest["contracts"]["tools"] == list(manifest["toolMetadata"])
+    assert (
+        told["names"]["tools"] == manifest["contracts"]["tools"] == list(manifest["toolMetadata"])
+    )
     assert told["names"]["verbs"] == ["search", "status", "index"]
-    assert told["names"]["hooks"] == ["gateway_stop"]  # without consent nothing reads the conversation
+    assert told["names"]["hooks"] == [
+        "gateway_stop"
+    ]  # without consent nothing reads the conversation
 
     first = told["search"]["results"][0]
-    assert (first["path"], first["startLine"], first["source"]) == ("memory/2026-02-10.md", 3, "memory")
+    assert (first["path"], first["startLine"], first["source"]) == (
+        "memory/2026-02-10.md",
+        3,
+        "memory",
+    )
     assert first["citation"] == "memory/2026-02-10.md#L3"
     assert 0 <= first["score"] <= 1
     assert first["provenance"]["originClass"] == "owner"
     assert told["strange"][0]["results"] == []
     assert len(told["strange"][1]["results"]) == 1
     assert told["get"] == {
-        "status": "ok", "path": "memory/2026-02-10.md", "text": "The staging port is 8081 now.", "from": 3, "lines": 1,
-    }  # fmt: skip
+        "status": "ok",
+        "path": "memory/2026-02-10.md",
+        "text": "The staging port is 8081 now.",
+        "from": 3,
+        "lines": 1,
+    }
     assert told["missing"]["status"] == "not_found"
 
     assert told["prompt"][0] == "## Memory"
     assert "memory_search" in told["prompt"][1]
     assert told["silent"] == []
-    assert told["flush"]["relativePath"] == "memory/2026-11-03.md"  # it is already tomorrow in Tokyo
+    assert (
+        told["flush"]["relativePath"] == "memory/2026-11-03.md"
+    )  # it is already tomorrow in Tokyo
     assert "NO_REPLY" in told["flush"]["prompt"]
     assert re.fullmatch(r"memory/2026-11-0\d\.md", told["nowhere"])
     assert told["classes"] == [
@@ -111,7 +148,11 @@ def test_tools_runtime_and_command_line_answer_from_the_notes(tmp_path: Path, ro
     ]
     assert told["sessions"] == [2, 1, 1, 1]
     status = told["status"]
-    assert (status["files"], status["provider"], status["workspaceDir"]) == (2, "notewell", str(root))
+    assert (status["files"], status["provider"], status["workspaceDir"]) == (
+        2,
+        "notewell",
+        str(root),
+    )
 
     assert told["killed"] == {"found": 1, "other": True, "alive": False}
     assert told["aborted"] == "AbortError"
@@ -120,18 +161,34 @@ def test_tools_runtime_and_command_line_answer_from_the_notes(tmp_path: Path, ro
 
 
 @pytest.mark.slow
-def test_the_command_line_answers_and_ends_its_process(tmp_path: Path, root: Path, log: Path) -> None:
+def test_the_command_line_answers_and_ends_its_process(
+    tmp_path: Path, root: Path, log: Path
+) -> None:
     told = drive(tmp_path, root, [str(program(tmp_path, log))], "no", "cli")
     assert json.loads(told["cli"][0])["results"][0]["path"] == "memory/2026-02-10.md"
 
 
-def test_with_consent_it_recalls_once_a_prompt_and_captures(tmp_path: Path, root: Path, log: Path) -> None:
+def test_with_consent_it_recalls_once_a_prompt_and_captures(
+    tmp_path: Path, root: Path, log: Path
+) -> None:
     told = drive(
-        tmp_path, root, [str(program(tmp_path, log))], "yes", "names", "recall", "again", "beat", "ends"
-    )  # fmt: skip
+        tmp_path,
+        root,
+        [str(program(tmp_path, log))],
+        "yes",
+        "names",
+        "recall",
+        "again",
+        "beat",
+        "ends",
+    )
     assert told["names"]["hooks"] == [
-        "agent_end", "before_compaction", "before_prompt_build", "gateway_stop", "session_end",
-    ]  # fmt: skip
+        "agent_end",
+        "before_compaction",
+        "before_prompt_build",
+        "gateway_stop",
+        "session_end",
+    ]
     assert told["recall"] == {"prependContext": "from session-start\n\nfrom prompt"}
     assert told["again"] == {"prependContext": "from prompt"}
     assert told["beat"] is None
@@ -142,13 +199,20 @@ def test_with_consent_it_recalls_once_a_prompt_and_captures(tmp_path: Path, root
     assert asked == {"session_id": "s1", "cwd": str(root), "prompt": "which port?"}
 
 
-def test_a_missing_or_broken_program_is_an_answer_not_a_crash(tmp_path: Path, root: Path, log: Path) -> None:
+def test_a_missing_or_broken_program_is_an_answer_not_a_crash(
+    tmp_path: Path, root: Path, log: Path
+) -> None:
     told = drive(tmp_path, root, [str(tmp_path / "nothing")], "yes", "search", "recall", "ends")
     assert told["search"]["disabled"]
     assert "notewell install openclaw" in told["search"]["error"]
     assert told["recall"] is None
     (tmp_path / "broken").mkdir()
     told = drive(
-        tmp_path / "broken", root, [str(program(tmp_path / "broken", log, "%s is no JSON"))], "yes", "recall", "ends"
+        tmp_path / "broken",
+        root,
+        [str(program(tmp_path / "broken", log, "%s is no JSON"))],
+        "yes",
+        "recall",
+        "ends",
     )
     assert told["recall"] is None

@@ -1,6 +1,8 @@
-"""The plugin inside the real OpenClaw, set up by `notewell install`, with a model that is a few lines on loopback.
+"""The plugin inside the real OpenClaw, set up by `notewell install`, with a model that is a few
+lines on loopback.
 
-Needs `openclaw` and the node that it asks for on the PATH: npm install openclaw node@24, and add node_modules/.bin.
+Needs `openclaw` and the node that it asks for on the PATH: npm install openclaw node@24, and add
+node_modules/.bin.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ LIMIT_S = 240
 def version() -> str:
     """The version of OpenClaw that can be run here; empty if none can."""
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        said = subprocess.run(["openclaw", "--version"], capture_output=True, text=True, timeout=60, check=True)
+        said = subprocess.run(
+            ["openclaw", "--version"], capture_output=True, text=True, timeout=60, check=True
+        )
         found = re.search(r"\d{4}\.\d+\.\d+", said.stdout)
         return found[0] if found else ""
     return ""
@@ -60,12 +64,25 @@ class Host:
     @property
     def env(self) -> dict[str, str]:
         """Without what belongs to whoever runs the tests."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("OPENCLAW_", "NOTEWELL_", "XDG_"))}
-        return kept | {"HOME": str(self.home), "PYTHONPATH": os.pathsep.join(sys.path), "NO_COLOR": "1"}
+        kept = {
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith(("OPENCLAW_", "NOTEWELL_", "XDG_"))
+        }
+        return kept | {
+            "HOME": str(self.home),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "NO_COLOR": "1",
+        }
 
     def openclaw(self, *words: str) -> str:
         done = subprocess.run(
-            ["openclaw", *words], env=self.env, capture_output=True, text=True, timeout=LIMIT_S, check=False
+            ["openclaw", *words],
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
         )
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
         return done.stdout
@@ -81,9 +98,21 @@ class Host:
         return found
 
     def turn(self, session: str, *more: str) -> str:
-        """The answer of the agent to a question, after which nothing of ours may run any more, but in a gateway."""
+        """The answer of the agent to a question, after which nothing of ours may run any more, but
+        in a gateway.
+        """
         self.model.asked.clear()
-        return self.openclaw("agent", "--agent", "main", "--session-id", session, "--json", "-m", f"{QUESTION}?", *more)
+        return self.openclaw(
+            "agent",
+            "--agent",
+            "main",
+            "--session-id",
+            session,
+            "--json",
+            "-m",
+            f"{QUESTION}?",
+            *more,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -104,9 +133,20 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
             "models": [fake],
         }
         settings = {
-            "agents": {"defaults": {"workspace": str(notes), "skipBootstrap": True, "model": {"primary": "fake/fake"}}},
+            "agents": {
+                "defaults": {
+                    "workspace": str(notes),
+                    "skipBootstrap": True,
+                    "model": {"primary": "fake/fake"},
+                }
+            },
             "models": {"providers": {"fake": provider}},
-            "gateway": {"mode": "local", "bind": "loopback", "port": port, "auth": {"mode": "token", "token": TOKEN}},
+            "gateway": {
+                "mode": "local",
+                "bind": "loopback",
+                "port": port,
+                "auth": {"mode": "token", "token": TOKEN},
+            },
         }
         file = home / ".openclaw/openclaw.json"
         file.parent.mkdir()
@@ -168,7 +208,9 @@ def test_stopped_and_started_again_it_finds_what_was_written_meanwhile(host: Hos
     with gateway(host):
         assert search(host, QUESTION)
     until(lambda: not host.children(), 20)
-    (host.notes / "memory/2026-11-02.md").write_text("# Walrus\n\nThe walrus moved to Oslo.\n", encoding="utf-8")
+    (host.notes / "memory/2026-11-02.md").write_text(
+        "# Walrus\n\nThe walrus moved to Oslo.\n", encoding="utf-8"
+    )
     index = host.notes / ".notewell/index.sqlite"
     index.write_bytes(b"an index of another time")  # an upgrade that cannot read the old index
     with gateway(host):
@@ -217,7 +259,9 @@ def search(host: Host, query: str) -> list[Any]:
     """What the gateway's own door to tools says."""
     body = json.dumps({"tool": "memory_search", "args": {"query": query, "maxResults": 2}})
     headers = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", host.port, timeout=LIMIT_S)) as connection:
+    with contextlib.closing(
+        http.client.HTTPConnection("127.0.0.1", host.port, timeout=LIMIT_S)
+    ) as connection:
         connection.request("POST", "/tools/invoke", body, headers)
         with connection.getresponse() as answer:
             told = json.loads(answer.read())

@@ -38,19 +38,36 @@ def drive(tmp_path: Path, command: str, workspace: str = "") -> dict[str, object
 def test_both_versions_recall_keep_and_end(tmp_path: Path) -> None:
     log, program = tmp_path / "log", tmp_path / "notewell"
     answer = '{"context": "from %s", "receipt": "1 note"}'
-    program.write_text(COMMAND.format(python=sys.executable, log=str(log), answer=answer), encoding="utf-8")
+    program.write_text(
+        COMMAND.format(python=sys.executable, log=str(log), answer=answer), encoding="utf-8"
+    )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     told = drive(tmp_path, str(program), "/my notes")
     assert told["first"] == ["base", "from session-start\n\nfrom prompt"]
     assert told["second"] == ["base", "from prompt"]
     assert told["next"] == [{"type": "text", "text": "from session-start\n\nfrom prompt"}]
     calls = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    assert all(c[0] == "hook" and c[2:-1] == ["--host", "opencode", "--workspace", "/my notes"] for c in calls)
+    assert all(
+        c[0] == "hook" and c[2:-1] == ["--host", "opencode", "--workspace", "/my notes"]
+        for c in calls
+    )
     first = [c for c in calls if c[-1]["session_id"] == "a"]
-    assert sorted(c[1] for c in first) == ["compact", "prompt", "prompt", "session-end", "session-start", "stop"]
+    assert sorted(c[1] for c in first) == [
+        "compact",
+        "prompt",
+        "prompt",
+        "session-end",
+        "session-start",
+        "stop",
+    ]
     asked = next(c[-1] for c in first if c[1] == "prompt")
     assert asked == {"session_id": "a", "cwd": str(tmp_path), "prompt": "which port?"}
-    assert sorted(c[1] for c in calls if c not in first) == ["compact", "prompt", "session-end", "session-start"]
+    assert sorted(c[1] for c in calls if c not in first) == [
+        "compact",
+        "prompt",
+        "session-end",
+        "session-start",
+    ]
 
 
 @pytest.mark.parametrize("command", ["/nothing/here", "/bin/true"])

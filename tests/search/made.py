@@ -36,9 +36,16 @@ def chunk(name: str, text: str = "", **rest: Any) -> Chunk:
     heading = own.get("heading", ())
     passage = Passage(1, 1, heading, text)
     return Chunk(
-        name, own.get("path", f"{name}.md"), own.get("source", "memory"), 1, 1, heading, text, passage.content_hash,
+        name,
+        own.get("path", f"{name}.md"),
+        own.get("source", "memory"),
+        1,
+        1,
+        heading,
+        text,
+        passage.content_hash,
         Facts(**rest),
-    )  # fmt: skip
+    )
 
 
 def candidate(
@@ -52,7 +59,9 @@ def candidate(
     relations: Relations | None = None,
     **rest: Any,
 ) -> Candidate:
-    """A candidate with its lexical rank, its vector rank and cosine, and the facts of its document."""
+    """A candidate with its lexical rank, its vector rank and cosine, and the facts of its
+    document.
+    """
     ranks = {}
     if lexical is not None:
         ranks["lexical"] = LegRank(lexical, 10.0 / lexical)
@@ -72,7 +81,9 @@ def scores(candidates: Sequence[Candidate]) -> dict[str, float]:
 
 def total(one: Candidate, question: Mapping[str, float]) -> float:
     """What the default fusion makes of one candidate."""
-    return sum(float(part[0]) for part in parts(columns([one], question), question, leg_weights(question)))
+    return sum(
+        float(part[0]) for part in parts(columns([one], question), question, leg_weights(question))
+    )
 
 
 def through(profile: Profile, candidates: Sequence[Candidate], asked: Query) -> Sequence[Candidate]:
@@ -94,8 +105,14 @@ def store_of(chunks: Sequence[Chunk], embedder: Embedder | None = None) -> Sqlit
         windows: dict[str, bytes] = {}
         if windowed := windows_of(embedder):
             made = zip(keys, windowed.embed_passages(texts), strict=True)
-            windows = {key: pack(one.windows, one.spans, windowed.window_dims) for key, one in made if one.spans}
-        store.vectors.put_vectors(embedder.id, dict(zip(keys, vectors, strict=True)), windows=windows)
+            windows = {
+                key: pack(one.windows, one.spans, windowed.window_dims)
+                for key, one in made
+                if one.spans
+            }
+        store.vectors.put_vectors(
+            embedder.id, dict(zip(keys, vectors, strict=True)), windows=windows
+        )
     return store
 
 

@@ -1,4 +1,6 @@
-"""The default fusion: a sum that can be recomputed, and legs that are believed as far as the question bears out."""
+"""The default fusion: a sum that can be recomputed, and legs that are believed as far as the
+question bears out.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from tests.search.made import candidate, ids, query, total
 Signals = Mapping[str, float]
 WORDS = ("text", "cover", "near", "window", "head", "exact", "date")
 share = st.floats(0, 1)
-shared_ = st.fixed_dictionaries({"rare": share, "noise": st.floats(1.5, 6), "foreign": st.just(0.0) | share})
+shared_ = st.fixed_dictionaries(
+    {"rare": share, "noise": st.floats(1.5, 6), "foreign": st.just(0.0) | share}
+)
 words_ = st.fixed_dictionaries(dict.fromkeys(WORDS, share))
 meaning_ = st.floats(-3, 9).map(lambda z: {"z": z, "cosine": z / 10})
 
@@ -42,13 +46,17 @@ any_pools = some(meaning_ | st.just({}))
 
 @settings(deadline=None)
 @given(any_pools)
-def test_the_signals_of_a_passage_add_up_to_its_total_and_score(candidates: list[Candidate]) -> None:
+def test_the_signals_of_a_passage_add_up_to_its_total_and_score(
+    candidates: list[Candidate],
+) -> None:
     question = question_evidence(candidates)
     for c in Combine()(candidates, query()):
         s = c.signals.as_dict()
         assert s["total"] == total(c, question)
         words = {"cover": s["trust"], "window": s["trust"], "exact": s["trust"]}
-        rest = sum(WEIGHTS[name] * s[name] * words.get(name, 1.0) for name in WORDS if name != "text")
+        rest = sum(
+            WEIGHTS[name] * s[name] * words.get(name, 1.0) for name in WORDS if name != "text"
+        )
         assert s["keywords"] + s["meaning"] + rest == pytest.approx(s["total"], abs=1e-9)
         assert [c.score] == sigmoids([(s["total"] - 8) / 2])
 
@@ -78,7 +86,9 @@ def test_nothing_found_is_nothing_scored() -> None:
 
 @settings(deadline=None)
 @given(
-    shared=st.fixed_dictionaries({"rare": share, "noise": st.floats(1.5, 6), "foreign": st.just(0.0)}),
+    shared=st.fixed_dictionaries(
+        {"rare": share, "noise": st.floats(1.5, 6), "foreign": st.just(0.0)}
+    ),
     cover=st.floats(0.01, 0.2),
     parts=st.tuples(share, share, share),
     text=st.floats(0.01, 1),
@@ -86,20 +96,40 @@ def test_nothing_found_is_nothing_scored() -> None:
     close=st.floats(-1, 0.3),
 )
 def test_a_word_or_two_of_many_cannot_outrank_what_stands_far_out_in_meaning(
-    *, shared: Signals, cover: float, parts: tuple[float, ...], text: float, apart: float, close: float
+    *,
+    shared: Signals,
+    cover: float,
+    parts: tuple[float, ...],
+    text: float,
+    apart: float,
+    close: float,
 ) -> None:
     near, head, exact = (part * cover for part in parts)
     noise = shared["noise"]
-    wordy = {"text": text, "cover": cover, "near": near, "head": head, "exact": exact, "z": close * noise}
+    wordy = {
+        "text": text,
+        "cover": cover,
+        "near": near,
+        "head": head,
+        "exact": exact,
+        "z": close * noise,
+    }
     assert ids(Combine()(pool(shared, [wordy, {"z": apart * noise}]), query())) == ["c01", "c00"]
 
 
 @settings(deadline=None)
 @given(
-    shared=st.fixed_dictionaries({"rare": st.floats(0.3, 1), "noise": st.floats(2.5, 6), "foreign": st.just(0.0)}),
+    shared=st.fixed_dictionaries(
+        {"rare": st.floats(0.3, 1), "noise": st.floats(2.5, 6), "foreign": st.just(0.0)}
+    ),
     others=st.lists(
         st.fixed_dictionaries(
-            {"text": st.floats(0, 0.4), "cover": st.floats(0, 0.5), "near": st.floats(0, 0.4), "z": st.floats(-2, 1.5)}
+            {
+                "text": st.floats(0, 0.4),
+                "cover": st.floats(0, 0.5),
+                "near": st.floats(0, 0.4),
+                "z": st.floats(-2, 1.5),
+            }
         ),
         min_size=1,
         max_size=6,
@@ -122,9 +152,14 @@ def test_without_vectors_the_order_is_by_keywords(shared: Signals, covers: list[
 
 
 @pytest.mark.parametrize("texts", [(), (0.4,), (0.4, 0.2)])
-def test_passages_without_a_word_of_the_question_say_nothing_of_its_keyword_hits(texts: tuple[float, ...]) -> None:
+def test_passages_without_a_word_of_the_question_say_nothing_of_its_keyword_hits(
+    texts: tuple[float, ...],
+) -> None:
     shared = {"rare": 0.3, "noise": 3.0, "foreign": 0.0}
-    own = [{"text": 0.0, "cover": 0.0, "z": 4.0}, *({"text": text, "cover": 0.5, "z": 2.0} for text in texts)]
+    own = [
+        {"text": 0.0, "cover": 0.0, "z": 4.0},
+        *({"text": text, "cover": 0.5, "z": 2.0} for text in texts),
+    ]
     more = [{"text": 0.0, "cover": 0.0, "z": 3.0} for _ in range(9)]
     few, many = question_evidence(pool(shared, own)), question_evidence(pool(shared, own + more))
     assert few == many, "how many passages a leg may bring does not count"

@@ -1,4 +1,6 @@
-"""Confidence: a share that recomputes, falls with what is missing, and knows other evidence than the order."""
+"""Confidence: a share that recomputes, falls with what is missing, and knows other evidence than
+the order.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ share = st.floats(0, 1)
 words_ = st.fixed_dictionaries(
     {"text": share, "cover": share, "focus": share, "matched": st.floats(0, 8), "names": share}
 )
-vector_ = st.floats(-0.2, 1).map(lambda lift: {"lift": lift, "z": 4 * lift, "cosine": 0.5 + lift / 2})
+vector_ = st.floats(-0.2, 1).map(
+    lambda lift: {"lift": lift, "z": 4 * lift, "cosine": 0.5 + lift / 2}
+)
 
 
 def pool(own: list[dict[str, float]]) -> list[Candidate]:
@@ -35,7 +39,9 @@ def pool(own: list[dict[str, float]]) -> list[Candidate]:
 
 
 def some(more: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Candidate]]:
-    return st.lists(st.builds(lambda a, b: {**a, **b}, words_, more), min_size=1, max_size=12).map(pool)
+    return st.lists(st.builds(lambda a, b: {**a, **b}, words_, more), min_size=1, max_size=12).map(
+        pool
+    )
 
 
 def sure(*own: dict[str, float]) -> list[float]:
@@ -48,9 +54,14 @@ def test_the_tables_give_the_confidence_again(candidates: list[Candidate]) -> No
     found = Combine()(candidates, query())
     known = features(found, [c.signals.total or 0.0 for c in found], query().text)
     for i, c in enumerate(found):
-        both = (ANSWERED_WORDS, CONFIDENCE_WORDS) if c.signals.cosine is None else (ANSWERED, CONFIDENCE)
+        both = (
+            (ANSWERED_WORDS, CONFIDENCE_WORDS)
+            if c.signals.cosine is None
+            else (ANSWERED, CONFIDENCE)
+        )
         logits = [
-            sum(w * float(np.broadcast_to(known[name], len(found))[i]) for name, w in table.items()) for table in both
+            sum(w * float(np.broadcast_to(known[name], len(found))[i]) for name, w in table.items())
+            for table in both
         ]
         answered, this = sigmoids(logits)
         assert c.confidence == pytest.approx(answered * this, abs=1e-12)
@@ -69,17 +80,27 @@ def test_a_passage_with_a_vector_has_the_tables_of_both(monkeypatch: pytest.Monk
 
 
 def counted_by_hand(found: list[Candidate], totals: list[float]) -> list[tuple[float, int, float]]:
-    """For each passage: how far the first of its file is behind, the place of that, and how far it is behind that."""
+    """For each passage: how far the first of its file is behind, the place of that, and how far it
+    is behind that.
+    """
     rows, order = [], list(dict.fromkeys(c.chunk.path for c in found))
     for c, total in zip(found, totals, strict=True):
-        first = next(t for other, t in zip(found, totals, strict=True) if other.chunk.path == c.chunk.path)
+        first = next(
+            t for other, t in zip(found, totals, strict=True) if other.chunk.path == c.chunk.path
+        )
         spoken = any(o.chunk.path == c.chunk.path and ":**" in o.chunk.text for o in found)
-        rows.append((totals[0] - first, order.index(c.chunk.path), first - total if spoken else 0.0))
+        rows.append(
+            (totals[0] - first, order.index(c.chunk.path), first - total if spoken else 0.0)
+        )
     return rows
 
 
-@given(st.lists(st.tuples(st.sampled_from("abcdefghijklmn"), st.booleans()), min_size=1, max_size=20))
-def test_passages_of_one_file_count_by_its_best_unless_they_are_turns(made: list[tuple[str, bool]]) -> None:
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdefghijklmn"), st.booleans()), min_size=1, max_size=20)
+)
+def test_passages_of_one_file_count_by_its_best_unless_they_are_turns(
+    made: list[tuple[str, bool]],
+) -> None:
     found = [
         candidate(f"c{i:02}", text="**Ann:** hello" if turn else "hello", path=f"{name}.md")
         for i, (name, turn) in enumerate(made)
@@ -95,7 +116,9 @@ def test_passages_of_one_file_count_by_its_best_unless_they_are_turns(made: list
 
 def test_the_size_is_the_logarithm_of_the_number_of_vectors() -> None:
     noise = float(np.sqrt(2.0 * np.log(5000)))
-    assert features([candidate("a", signals={"noise": noise})], [1.0], "a")["size"] == pytest.approx(np.log(5000))
+    assert features([candidate("a", signals={"noise": noise})], [1.0], "a")[
+        "size"
+    ] == pytest.approx(np.log(5000))
     assert features([candidate("a", signals={"noise": 1.5})], [1.0], "a")["size"] == 3.7, (
         "a few tell no more than forty"
     )
@@ -103,7 +126,9 @@ def test_the_size_is_the_logarithm_of_the_number_of_vectors() -> None:
 
 def test_the_same_evidence_tells_less_in_a_large_collection() -> None:
     """The nearest of many is near by chance."""
-    small, large = ({**BASE, "noise": float(np.sqrt(2.0 * np.log(count)))} for count in (50, 50_000))
+    small, large = (
+        {**BASE, "noise": float(np.sqrt(2.0 * np.log(count)))} for count in (50, 50_000)
+    )
     assert sure(large)[0] < sure(small)[0]
 
 
@@ -124,21 +149,37 @@ def test_words_add_to_meaning_and_their_lack_takes_little_away() -> None:
         ("Größe und Straße", "how large?", False),
     ],
 )
-def test_another_script_is_seen_in_the_beginning_of_a_passage(text: str, question: str, *, other: bool) -> None:
+def test_another_script_is_seen_in_the_beginning_of_a_passage(
+    text: str, question: str, *, other: bool
+) -> None:
     assert other_script(text, question) is other
 
 
-BASE = {"text": 0.5, "cover": 0.5, "focus": 0.5, "matched": 2.0, "names": 1.0, "lift": 0.3, "cosine": 0.6}
+BASE = {
+    "text": 0.5,
+    "cover": 0.5,
+    "focus": 0.5,
+    "matched": 2.0,
+    "names": 1.0,
+    "lift": 0.3,
+    "cosine": 0.6,
+}
 
 
-@pytest.mark.parametrize(("name", "poorer"), [("focus", 0.0), ("matched", 0.2), ("names", 0.0), ("lift", 0.05)])
-def test_what_a_passage_lacks_makes_it_less_likely_though_it_is_still_the_best(name: str, poorer: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "poorer"), [("focus", 0.0), ("matched", 0.2), ("names", 0.0), ("lift", 0.05)]
+)
+def test_what_a_passage_lacks_makes_it_less_likely_though_it_is_still_the_best(
+    name: str, poorer: float
+) -> None:
     rest = {"text": 0.1, "cover": 0.1, "cosine": 0.5}
     assert sure({**BASE, name: poorer}, rest)[0] < sure(BASE, rest)[0]
 
 
 def test_confidence_does_not_depend_on_the_range_of_a_models_cosines() -> None:
-    """Two models that put the same passages at the same share of the way to 1 are believed alike."""
+    """Two models that put the same passages at the same share of the way to 1 are believed
+    alike.
+    """
     wide = [{**BASE, "cosine": 0.4, "z": 3.0}, {**BASE, "cosine": 0.1, "z": 1.0, "lift": 0.1}]
     narrow = [{**BASE, "cosine": 0.9, "z": 3.0}, {**BASE, "cosine": 0.8, "z": 1.0, "lift": 0.1}]
     assert sure(*wide) == sure(*narrow)

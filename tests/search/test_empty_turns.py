@@ -26,8 +26,14 @@ def how_open(text: str, origin: str = "agent", question: str = QUESTION) -> floa
 @pytest.mark.parametrize(
     "text",
     [
-        "I looked through the project files but could not find anything. Shall I search git as well?",
-        "Sorry, nothing in the files here answers that. I checked README.md, the docs folder and the notes.",
+        (
+            "I looked through the project files but could not find anything. Shall I search git as "
+            "well?"
+        ),
+        (
+            "Sorry, nothing in the files here answers that. I checked README.md, the docs folder and "
+            "the notes."
+        ),
         "I've gone through everything I can see and I can't tell how long refresh tokens live.",
         "The notes mention related things, but not this.",
         "There doesn't seem to be a note on this. Want me to create one?",

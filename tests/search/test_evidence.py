@@ -25,7 +25,11 @@ from notewell.types import Chunk, Filters
 from tests.search.made import chunk, store_of
 
 NOTES = [
-    chunk("auth", "Rotate the auth token every week, and token rotation is done by Mira.", heading=("Auth tokens",)),
+    chunk(
+        "auth",
+        "Rotate the auth token every week, and token rotation is done by Mira.",
+        heading=("Auth tokens",),
+    ),
     chunk("deploy", "Deploys run on Tuesday. The key lives in the vault, beside the auth token."),
     chunk("lunch", "Lunch with Mira at noon."),
     chunk("arcade", "A token buys one game.", heading=("Arcade",)),
@@ -80,7 +84,9 @@ def test_the_constants_are_those_of_the_hand_written_one() -> None:
 
 def test_text_is_bm25_over_what_the_question_could_reach(store: SqliteStore) -> None:
     asked = ask("auth token zeppelin", store.keywords.term_counts)
-    reachable = sum(weight for term, weight in asked.weights.items() if term != "zeppelin") * (K1 + 1)
+    reachable = sum(weight for term, weight in asked.weights.items() if term != "zeppelin") * (
+        K1 + 1
+    )
     found = measure(asked, fields(store, "auth"))
     assert found.text == pytest.approx(found.bm25 / reachable)
     assert 0 < found.text < 1
@@ -88,11 +94,15 @@ def test_text_is_bm25_over_what_the_question_could_reach(store: SqliteStore) -> 
 
 def test_cover_is_the_share_of_the_information_found(store: SqliteStore) -> None:
     weights = ask("mira zeppelin", store.keywords.term_counts).weights
-    assert signals(store, "mira zeppelin", "lunch").cover == pytest.approx(weights["mira"] / sum(weights.values()))
+    assert signals(store, "mira zeppelin", "lunch").cover == pytest.approx(
+        weights["mira"] / sum(weights.values())
+    )
     assert signals(store, "lunch with mira", "lunch").cover == 1.0
     nothing = signals(store, "zeppelin", "lunch")
     assert set(nothing._replace(lost=0.0, names=0.0)) == {0.0}
-    assert (nothing.lost, nothing.names) == (1.0, 1.0), "a rare word is missing, and no name was asked for"
+    assert (nothing.lost, nothing.names) == (1.0, 1.0), (
+        "a rare word is missing, and no name was asked for"
+    )
 
 
 def test_head_is_the_share_found_in_headings_and_the_file_name(store: SqliteStore) -> None:
@@ -119,8 +129,12 @@ def test_exact_tells_the_word_as_it_was_written_from_its_stem(store: SqliteStore
         ("auth", 0.0),
     ],
 )
-def test_near_falls_with_the_distance_of_neighbours(store: SqliteStore, body: str, near: float) -> None:
-    found = measure(ask("auth token", store.keywords.term_counts), FieldTerms(body=tuple(body.split())))
+def test_near_falls_with_the_distance_of_neighbours(
+    store: SqliteStore, body: str, near: float
+) -> None:
+    found = measure(
+        ask("auth token", store.keywords.term_counts), FieldTerms(body=tuple(body.split()))
+    )
     assert found.near == pytest.approx(near)
 
 
@@ -133,11 +147,15 @@ def test_near_is_the_mean_over_the_pairs_of_the_question(store: SqliteStore) -> 
 
 
 @given(st.lists(st.sampled_from(["auth", "token", "mira", "lunch", "-"]), max_size=40))
-def test_nearness_and_the_fullest_stretch_are_those_of_brute_force(store: SqliteStore, body: list[str]) -> None:
+def test_nearness_and_the_fullest_stretch_are_those_of_brute_force(
+    store: SqliteStore, body: list[str]
+) -> None:
     asked = ask("mira auth token", store.keywords.term_counts)
     found = measure(asked, FieldTerms(body=tuple(body)))
     stretches = [{*body[i : i + STRETCH]} for i in range(len(body))]
-    fullest = max((sum(asked.weights.get(t, 0.0) for t in words) for words in stretches), default=0.0)
+    fullest = max(
+        (sum(asked.weights.get(t, 0.0) for t in words) for words in stretches), default=0.0
+    )
     assert found.window == pytest.approx(fullest / asked.total)
     got = whole = 0.0
     for one, other in (("mira", "auth"), ("auth", "token")):
@@ -159,12 +177,17 @@ def test_passages_that_are_measured_together_do_not_touch_each_other(store: Sqli
     together = measures(asked, places(rows))
     for row in rows:
         assert measures(asked, places([row])) == {row: together[row]}
-        assert measure(asked, store.keywords.chunk_terms([row])[row]) == pytest.approx(together[row])
+        assert measure(asked, store.keywords.chunk_terms([row])[row]) == pytest.approx(
+            together[row]
+        )
     assert measures(asked, places([999_999])) == {}
 
 
 def find(store: SqliteStore, sought: Sought) -> list[str]:
-    return [store.documents.chunks([s.row])[s.row].id for s in store.keywords.lexical(sought, 10, Filters())]
+    return [
+        store.documents.chunks([s.row])[s.row].id
+        for s in store.keywords.lexical(sought, 10, Filters())
+    ]
 
 
 CHINESE: list[Chunk] = [
@@ -194,12 +217,16 @@ def test_a_longer_word_without_spaces_is_found_in_headings_too() -> None:
 
 def test_words_that_cost_much_and_say_little_stay_out_of_the_match() -> None:
     names = ["z" + "".join(chr(ord("a") + int(digit)) for digit in f"{i:03}") for i in range(220)]
-    store = store_of([chunk(name, f"common words about {name}", path=f"{name}x.md") for name in names])
+    store = store_of(
+        [chunk(name, f"common words about {name}", path=f"{name}x.md") for name in names]
+    )
     asked = ask("common zaah", store.keywords.term_counts)
     assert asked.common == {"common"}
     assert "common" not in asked.sought.words
     assert find(store, asked.sought) == ["zaah"]
-    assert len(find(store, ask("common words", store.keywords.term_counts).sought)) == 10, "unless there are no others"
+    assert len(find(store, ask("common words", store.keywords.term_counts).sought)) == 10, (
+        "unless there are no others"
+    )
 
 
 def test_a_question_of_any_length_asks_for_so_many_terms(store: SqliteStore) -> None:
@@ -214,7 +241,10 @@ def test_the_old_and_joined_match_wants_every_word_even_the_common_ones(store: S
     asked = ask("what is the auth token", store.keywords.term_counts)
     assert asked.sought_whole == Sought(("auth", "token", "what", "is", "the"), every=True)
     assert find(store, asked.sought_whole) == []
-    assert find(store, ask("the auth token", store.keywords.term_counts).sought_whole) == ["auth", "deploy"]
+    assert find(store, ask("the auth token", store.keywords.term_counts).sought_whole) == [
+        "auth",
+        "deploy",
+    ]
 
 
 def test_rarity_grows_with_how_seldom_the_known_words_of_a_question_are(store: SqliteStore) -> None:
@@ -228,12 +258,41 @@ def test_rarity_grows_with_how_seldom_the_known_words_of_a_question_are(store: S
 
 questions = st.text(max_size=60) | st.lists(
     st.sampled_from(
-        ['"', "'", "*", "^", "AND", "OR", "NOT", "NEAR(", ")", "{head body}", ":", "-", "a_b", "C++", "#1", "茶",
-         "备份脚本", "한", "한국어", "ชา", "the", "v1.2.3", "2026-03-12", "don't", "x'y", "\\", "\0",
-         "\ud800", "naïve", "a/b/c.md"]
+        [
+            '"',
+            "'",
+            "*",
+            "^",
+            "AND",
+            "OR",
+            "NOT",
+            "NEAR(",
+            ")",
+            "{head body}",
+            ":",
+            "-",
+            "a_b",
+            "C++",
+            "#1",
+            "茶",
+            "备份脚本",
+            "한",
+            "한국어",
+            "ชา",
+            "the",
+            "v1.2.3",
+            "2026-03-12",
+            "don't",
+            "x'y",
+            "\\",
+            "\0",
+            "\ud800",
+            "naïve",
+            "a/b/c.md",
+        ]
     ),
     max_size=8,
-).map(" ".join)  # fmt: skip
+).map(" ".join)
 
 
 @settings(max_examples=300, deadline=None)
@@ -250,10 +309,14 @@ def test_any_text_makes_a_valid_match(store: SqliteStore, text: str) -> None:
 @settings(max_examples=60, deadline=None)
 @given(
     words=st.lists(
-        st.sampled_from(["rotate", "token", "mira", "vault", "lunch", "game", "tuesday", "茶"]), min_size=1, max_size=5
+        st.sampled_from(["rotate", "token", "mira", "vault", "lunch", "game", "tuesday", "茶"]),
+        min_size=1,
+        max_size=5,
     )
 )
-def test_the_match_finds_exactly_what_covers_some_of_the_question(store: SqliteStore, words: list[str]) -> None:
+def test_the_match_finds_exactly_what_covers_some_of_the_question(
+    store: SqliteStore, words: list[str]
+) -> None:
     asked = ask(" ".join(words), store.keywords.term_counts)
     covering = {c.id for c in NOTES if measure(asked, fields(store, c.id)).cover > 0}
     assert set(find(store, asked.sought)) == covering
@@ -263,7 +326,9 @@ def test_what_is_named_first_counts_most(store: SqliteStore) -> None:
     first, last = signals(store, "zeppelin mira", "lunch"), signals(store, "mira zeppelin", "lunch")
     assert first.focus == pytest.approx(1 / 3)
     assert last.focus == pytest.approx(2 / 3)
-    assert signals(store, "get mira", "lunch").focus == 1.0, "a word of every day is not what is asked for"
+    assert signals(store, "get mira", "lunch").focus == 1.0, (
+        "a word of every day is not what is asked for"
+    )
     assert signals(store, "get", "lunch").focus == 0.0
 
 
@@ -271,11 +336,15 @@ def test_matched_and_lost_are_in_words_of_the_rarest_kind(store: SqliteStore) ->
     question = ask("mira noon zeppelin", store.keywords.term_counts)
     rarest = idf(question.chunks, 0)
     found = signals(store, "mira noon zeppelin", "lunch")
-    assert found.matched == pytest.approx((question.weights["mira"] + question.weights["noon"]) / rarest)
+    assert found.matched == pytest.approx(
+        (question.weights["mira"] + question.weights["noon"]) / rarest
+    )
     assert found.lost == pytest.approx(1.0)
     assert signals(store, "mira noon", "lunch").lost == 0.0
 
 
 def test_the_share_of_the_names_that_a_passage_has(store: SqliteStore) -> None:
     assert signals(store, "lunch with Mira and Tor", "lunch").names == 0.5
-    assert signals(store, "lunch with mira and tor", "lunch").names == 1.0, "without names none is missing"
+    assert signals(store, "lunch with mira and tor", "lunch").names == 1.0, (
+        "without names none is missing"
+    )

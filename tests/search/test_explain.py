@@ -19,7 +19,9 @@ from tests.search.made import candidate, chunk, context_of, query, store_of
 
 EMBEDDER = HashedEmbedder()
 NOTES = [
-    chunk("router", "The router sits in the hall, its password is on the box.", heading=("Network",)),
+    chunk(
+        "router", "The router sits in the hall, its password is on the box.", heading=("Network",)
+    ),
     chunk("old", "The old router password was admin."),
     chunk("new", "The new router password is kept in the vault.", supersedes=("old.md",)),
     chunk("tea", "Green tea, three minutes."),
@@ -33,7 +35,9 @@ def executor() -> Iterator[Executor]:
         yield pool
 
 
-def story(executor: Executor, name: str, profile: Profile, text: str = "router password", **rest: Any) -> Why:
+def story(
+    executor: Executor, name: str, profile: Profile, text: str = "router password", **rest: Any
+) -> Why:
     store = store_of(NOTES, EMBEDDER)
     asked = query(text, **rest)
     ranked = run(asked, profile, context_of(store, EMBEDDER, executor))
@@ -54,7 +58,10 @@ def test_a_returned_passage_has_its_rank_and_every_step(executor: Executor) -> N
     for step in (*ranked.trace.legs, *ranked.trace.steps):
         mark = next((m for m in step.marks if m.id == ranked.candidates[1].id), None)
         if mark:
-            assert f"{step.stage}: rank {mark.rank} of {len(step.marks)}, score {mark.score:.4f}" in reason.lines
+            assert (
+                f"{step.stage}: rank {mark.rank} of {len(step.marks)}, score {mark.score:.4f}"
+                in reason.lines
+            )
     signals = next(line for line in reason.lines if line.startswith("signals: "))
     for name, value in reason.candidate.signals.as_dict().items():
         assert f"{name} {value:.3f}" in signals
@@ -113,22 +120,32 @@ DATED = [
         ("may", Filters(origin="agent"), "it is by owner, not agent"),
     ],
 )
-def test_a_passage_that_a_filter_leaves_out_is_said_to_be(name: str, filters: Filters, reason: str) -> None:
+def test_a_passage_that_a_filter_leaves_out_is_said_to_be(
+    name: str, filters: Filters, reason: str
+) -> None:
     one = next(c for c in DATED if c.id == name)
     keywords = store_of(DATED, EMBEDDER).keywords
     asked = ask("router password", keywords.term_counts)
-    known: dict[str, Any] = {"asked": asked, "places": keywords.term_places([], asked.measured), "vector_note": ""}
+    known: dict[str, Any] = {
+        "asked": asked,
+        "places": keywords.term_places([], asked.measured),
+        "vector_note": "",
+    }
     told = why(one, query(filters=filters), Trace(), changed=dt.date(2026, 5, 20), **known)
     assert told.verdict == f"left out by a filter: {reason}"
     assert why(one, query(), Trace(), **known).verdict == "no leg found it"
 
 
 def test_a_leg_that_found_others_better_says_what_is_shared(executor: Executor) -> None:
-    tight = Profile("tight", PROFILES["rrf"].fusion, PROFILES["rrf"].stages, legs=("lexical",), pool=1)
+    tight = Profile(
+        "tight", PROFILES["rrf"].fusion, PROFILES["rrf"].stages, legs=("lexical",), pool=1
+    )
     reason = [story(executor, name, tight) for name in ("router", "old", "new")]
     absent = [w.lines[0] for w in reason if w.verdict == "no leg found it"]
     assert len(absent) == 2
-    assert all(": it shares router, password, but others match better (BM25 " in line for line in absent)
+    assert all(
+        ": it shares router, password, but others match better (BM25 " in line for line in absent
+    )
 
 
 def test_a_single_character_in_a_heading_counts_as_shared(executor: Executor) -> None:
@@ -142,7 +159,10 @@ def test_a_single_character_in_a_heading_counts_as_shared(executor: Executor) ->
     [
         ({}, "keywords #2, meaning #1"),
         ({"cover": 0.5}, "keywords #2, meaning #1, covers 50% of the question"),
-        ({"near": 0.5, "head": 0.1}, "keywords #2, meaning #1, words close together, in a heading or the file name"),
+        (
+            {"near": 0.5, "head": 0.1},
+            "keywords #2, meaning #1, words close together, in a heading or the file name",
+        ),
         ({"date": 1.0, "cosine": 0.4}, "keywords #2, meaning #1, from the day asked for"),
     ],
 )

@@ -1,4 +1,6 @@
-"""Windows from the notes to the answer: lines, snippet, reasons, settings, and nothing left after forgetting."""
+"""Windows from the notes to the answer: lines, snippet, reasons, settings, and nothing left after
+forgetting.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def test_an_answer_names_the_lines_that_are_nearest(notes: Path) -> None:
         cosine, whole, part = (float(told.replace("(", "").split()[n]) for n in (1, 3, 6))
         assert cosine == pytest.approx((whole + part) / 2, abs=1e-4)
         assert told.endswith("line 11 is nearest in meaning")
-        other = next((h for h in memory.search("attic ladder").hits if "other" in h.chunk.path), None)
+        other = next(
+            (h for h in memory.search("attic ladder").hits if "other" in h.chunk.path), None
+        )
         assert other is not None
         assert (other.near_lines, view.hit(other)["near_lines"]) == (None, None)
 
@@ -69,7 +73,10 @@ def test_a_merged_answer_keeps_the_lines(notes: Path) -> None:
     with Memory.open(notes, embedder=model(), env=PATIENT) as memory:
         block = memory.context("lisbon invoicing quarterly", budget_tokens=400)
         assert block.found is not None
-        assert next(h for h in block.found.hits if h.chunk.path == "memory/farm.md").near_lines == (11, 11)
+        assert next(h for h in block.found.hits if h.chunk.path == "memory/farm.md").near_lines == (
+            11,
+            11,
+        )
 
 
 def test_no_byte_of_the_windows_of_forgotten_text_is_left(notes: Path) -> None:
@@ -92,9 +99,13 @@ def test_no_byte_of_the_windows_of_forgotten_text_is_left(notes: Path) -> None:
 
 def test_json_has_the_lines_wherever_it_is_asked(notes: Path) -> None:
     with Memory.open(notes, embedder=model(), env=PATIENT) as memory:
-        answer = json.loads(json.dumps(view.found(memory.search("lisbon invoicing quarterly"), explain=True)))
+        answer = json.loads(
+            json.dumps(view.found(memory.search("lisbon invoicing quarterly"), explain=True))
+        )
     (farm,) = (h for h in answer["results"] if h["path"] == "memory/farm.md")
     assert farm["near_lines"] == [11, 11]
     assert {"whole", "part"} <= answer["trace"]["candidates"][farm["id"]]["signals"].keys()
     schema = view.HIT.schema["properties"]["near_lines"]
-    assert schema == {"anyOf": [{"type": "array", "items": {"type": "integer", "minimum": 0}}, {"type": "null"}]}
+    assert schema == {
+        "anyOf": [{"type": "array", "items": {"type": "integer", "minimum": 0}}, {"type": "null"}]
+    }

@@ -8,13 +8,19 @@ NOTE = [f"line {n}" for n in range(1, 21)]
 
 def passage(start: int, end: int, *, path: str = "a.md", text: str | None = None) -> Candidate:
     text = "\n".join(NOTE[start - 1 : end]) if text is None else text
-    return Candidate(Chunk(f"{path}{start}", path, "memory", start, end, ("H",), text, "hash"), score=1 / start)
+    return Candidate(
+        Chunk(f"{path}{start}", path, "memory", start, end, ("H",), text, "hash"), score=1 / start
+    )
 
 
 def test_overlapping_passages_become_one_at_the_place_of_the_better() -> None:
     other = passage(1, 2, path="b.md")
     first, second = merged([passage(3, 6), other, passage(5, 9)])
-    assert (first.chunk.start_line, first.chunk.end_line, first.chunk.text) == (3, 9, "\n".join(NOTE[2:9]))
+    assert (first.chunk.start_line, first.chunk.end_line, first.chunk.text) == (
+        3,
+        9,
+        "\n".join(NOTE[2:9]),
+    )
     assert first.id == "a.md3"
     assert second == other
 

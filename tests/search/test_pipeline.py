@@ -1,4 +1,6 @@
-"""The search walk: legs side by side, signals for all, stages, and a trace that no stage knows of."""
+"""The search walk: legs side by side, signals for all, stages, and a trace that no stage knows
+of.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ from tests.search.made import NOW, chunk, context_of, day, ids, query, store_of
 
 EMBEDDER = HashedEmbedder()
 NOTES = [
-    chunk("router", "The router sits in the hall, its password is on the box.", heading=("Network",)),
+    chunk(
+        "router", "The router sits in the hall, its password is on the box.", heading=("Network",)
+    ),
     chunk("routing", "Routers and routing: a primer, nothing about our own."),
     chunk("tea", "Green tea, three minutes.", date=day(2)),
     chunk("deploy", "Deploys run on Tuesday with the auth token.", path="memory/deploy-guide.md"),
@@ -55,7 +59,9 @@ def test_every_leg_and_stage_is_in_the_trace(context: SearchContext) -> None:
     found = ask("router password", PROFILES["default"], context)
     assert [leg.stage for leg in found.trace.legs] == ["lexical", "vector", "path"]
     profile = PROFILES["default"]
-    assert [step.stage for step in found.trace.steps] == [repr(s) for s in (profile.fusion, *profile.stages)]
+    assert [step.stage for step in found.trace.steps] == [
+        repr(s) for s in (profile.fusion, *profile.stages)
+    ]
     last = found.trace.steps[-1].marks
     assert [(m.id, m.rank, m.score) for m in last] == [
         (c.id, rank, c.score) for rank, c in enumerate(found.candidates, start=1)
@@ -85,7 +91,9 @@ class Backwards:
 
 
 def test_a_stage_written_today_is_traced_without_knowing_it(context: SearchContext) -> None:
-    profile = Profile("mine", Rrf(), (Backwards("router"), Cut(on="score")), legs=("lexical", "vector"))
+    profile = Profile(
+        "mine", Rrf(), (Backwards("router"), Cut(on="score")), legs=("lexical", "vector")
+    )
     found = ask("router", profile, context, limit=50)
     step = found.trace.steps[1]
     assert step.stage == "Backwards(without='router')"
@@ -93,10 +101,14 @@ def test_a_stage_written_today_is_traced_without_knowing_it(context: SearchConte
     assert [m.id for m in step.marks] == ids(found.candidates)
     before = {m.id: m.score for m in found.trace.steps[0].marks}
     assert all(m.score == pytest.approx(1.0 - before[m.id]) for m in step.marks)
-    assert found.trace.candidates["router"].score == before["router"], "what was dropped keeps the score it had"
+    assert found.trace.candidates["router"].score == before["router"], (
+        "what was dropped keeps the score it had"
+    )
 
 
-def test_the_first_stage_gets_its_candidates_in_the_order_of_their_ids(context: SearchContext) -> None:
+def test_the_first_stage_gets_its_candidates_in_the_order_of_their_ids(
+    context: SearchContext,
+) -> None:
     def as_they_come(candidates: Sequence[Candidate], query: Query) -> Sequence[Candidate]:
         return candidates
 
@@ -118,7 +130,9 @@ def test_what_one_leg_found_has_the_signals_of_all(context: SearchContext) -> No
         assert {"text", "cover", "near", "head", "exact", "z"} <= c.signals.as_dict().keys()
 
 
-def test_a_candidate_that_only_the_path_leg_found_has_all_signals_too(context: SearchContext) -> None:
+def test_a_candidate_that_only_the_path_leg_found_has_all_signals_too(
+    context: SearchContext,
+) -> None:
     found = ask("deploy-guide", replace(PROFILES["default"], legs=("path",)), context, limit=50)
     assert [(c.id, list(c.ranks)) for c in found.candidates] == [("deploy", ["path"])]
     assert found.candidates[0].signals.head > 0
@@ -136,7 +150,10 @@ def test_z_is_how_far_a_cosine_is_above_the_mean_of_the_corpus(context: SearchCo
 def test_the_first_hits_do_not_depend_on_how_many_were_asked_for(context: SearchContext) -> None:
     many = ids(ask("the hall lamp", PROFILES["default"], context, limit=20).candidates)
     for limit in (1, 2, 7):
-        assert ids(ask("the hall lamp", PROFILES["default"], context, limit=limit).candidates) == many[:limit]
+        assert (
+            ids(ask("the hall lamp", PROFILES["default"], context, limit=limit).candidates)
+            == many[:limit]
+        )
 
 
 def test_a_leg_brings_no_more_than_the_pool(context: SearchContext) -> None:
@@ -146,13 +163,17 @@ def test_a_leg_brings_no_more_than_the_pool(context: SearchContext) -> None:
     assert [len(leg.marks) for leg in found.trace.legs] == [8, 8]
 
 
-@pytest.mark.parametrize(("name", "mode"), [("default", "hybrid"), ("lexical", "lexical"), ("vector", "vector")])
+@pytest.mark.parametrize(
+    ("name", "mode"), [("default", "hybrid"), ("lexical", "lexical"), ("vector", "vector")]
+)
 def test_the_mode_says_what_really_answered(context: SearchContext, name: str, mode: str) -> None:
     assert ask("router", PROFILES[name], context).mode == mode
     assert ask("router", PROFILES[name], replace(context, question=None)).mode == "lexical"
 
 
-def test_the_same_question_has_the_same_answer_whatever_was_indexed_first(executor: Executor) -> None:
+def test_the_same_question_has_the_same_answer_whatever_was_indexed_first(
+    executor: Executor,
+) -> None:
     answers = []
     for notes in (NOTES, NOTES[::-1], [*NOTES[7:], *NOTES[:7]]):
         context = context_of(store_of(notes, EMBEDDER), EMBEDDER, executor)
@@ -198,8 +219,12 @@ class Failing(HashedEmbedder):
 def test_a_model_that_fails_becomes_a_notice_and_keywords_answer(
     context: SearchContext, error: Exception, message: str, hint: str
 ) -> None:
-    found = ask("router", PROFILES["default"], context_of(context.store, Failing(error), context.executor))
-    assert [(n.code, n.message, n.hint) for n in found.notices] == [("vector_failed", message, hint)]
+    found = ask(
+        "router", PROFILES["default"], context_of(context.store, Failing(error), context.executor)
+    )
+    assert [(n.code, n.message, n.hint) for n in found.notices] == [
+        ("vector_failed", message, hint)
+    ]
     assert found.candidates[0].id == "router"
     assert found.mode == "lexical"
     assert [leg.stage for leg in found.trace.legs] == ["lexical", "path"]
@@ -220,7 +245,11 @@ class Waiting(HashedEmbedder):
 def test_a_model_that_is_late_becomes_a_notice_and_keywords_answer(context: SearchContext) -> None:
     late = Waiting()
     try:
-        found = ask("router", PROFILES["default"], context_of(context.store, late, context.executor, deadline_s=0.01))
+        found = ask(
+            "router",
+            PROFILES["default"],
+            context_of(context.store, late, context.executor, deadline_s=0.01),
+        )
     finally:
         late.go.set()
     assert [n.code for n in found.notices] == ["vector_late"]
@@ -262,8 +291,12 @@ def store_with(**parts: type[Part]) -> Any:
     return store
 
 
-def test_a_keyword_leg_that_fails_becomes_a_notice_and_meaning_answers(context: SearchContext) -> None:
-    found = ask("router password", PROFILES["default"], replace(context, store=store_with(keywords=Broken)))
+def test_a_keyword_leg_that_fails_becomes_a_notice_and_meaning_answers(
+    context: SearchContext,
+) -> None:
+    found = ask(
+        "router password", PROFILES["default"], replace(context, store=store_with(keywords=Broken))
+    )
     assert [(n.code, n.hint) for n in found.notices] == [("lexical_failed", "please report it")]
     assert found.notices[0].message == "keyword search failed: did not understand"
     assert (found.candidates[0].id, found.mode) == ("router", "vector")
@@ -281,14 +314,20 @@ def test_damaged_vectors_of_a_file_are_an_error_too_and_elsewhere_a_notice(
     context: SearchContext, tmp_path: Path
 ) -> None:
     store = store_with(vectors=NoVectors)
-    assert [n.hint for n in ask("router", PROFILES["default"], replace(context, store=store)).notices] == ["mend it"]
+    assert [
+        n.hint for n in ask("router", PROFILES["default"], replace(context, store=store)).notices
+    ] == ["mend it"]
     store.file = tmp_path / "index.sqlite"
     with pytest.raises(StoreDamagedError, match="differ in length"):
         ask("router", PROFILES["default"], replace(context, store=store))
 
 
-def test_a_broken_vector_table_is_never_a_reason_for_an_empty_answer(context: SearchContext) -> None:
-    found = ask("router", PROFILES["default"], replace(context, store=store_with(vectors=NoVectors)))
+def test_a_broken_vector_table_is_never_a_reason_for_an_empty_answer(
+    context: SearchContext,
+) -> None:
+    found = ask(
+        "router", PROFILES["default"], replace(context, store=store_with(vectors=NoVectors))
+    )
     assert [n.code for n in found.notices] == ["vector_failed"]
     assert found.candidates[0].id == "router"
 
@@ -321,7 +360,9 @@ def test_whatever_a_leg_raises_becomes_a_notice(
 
     store = store_with(**{part: Part})
     setattr(getattr(store, part), method, broken)
-    profile = replace(PROFILES["default"], pool=1)  # so that the legs find different passages, which need cosines
+    profile = replace(
+        PROFILES["default"], pool=1
+    )  # so that the legs find different passages, which need cosines
     found = ask("router lamp deploy-guide", profile, replace(context, store=store), min_score=0.0)
     assert [n.code for n in found.notices] == [code]
     assert found.notices[0].message.split("failed: ")[1]
@@ -382,7 +423,11 @@ def test_a_boost_that_fails_is_left_out(context: SearchContext) -> None:
     def factor(_candidate: Candidate, _query: Query) -> float:
         raise KeyError("owner")
 
-    found = ask("router password", replace(PROFILES["default"], stages=(Boost(factor=factor), Cut())), context)
+    found = ask(
+        "router password",
+        replace(PROFILES["default"], stages=(Boost(factor=factor), Cut())),
+        context,
+    )
     assert found.candidates[0].id == "router"
     assert "Boost" in found.notices[0].message
 
@@ -412,12 +457,18 @@ class SlowKeywords(Part):
         return self.original.lexical(sought, limit, filters)
 
 
-@pytest.mark.parametrize("large", [0, 10**9], ids=["scanned by the other thread", "scanned by this thread"])
+@pytest.mark.parametrize(
+    "large", [0, 10**9], ids=["scanned by the other thread", "scanned by this thread"]
+)
 def test_the_time_of_the_vector_leg_is_its_own_and_not_the_wait_for_it(
     executor: Executor, monkeypatch: pytest.MonkeyPatch, large: int
 ) -> None:
     monkeypatch.setattr("notewell.search.pipeline._LARGE", large)
-    found = ask("router", PROFILES["default"], context_of(store_with(keywords=SlowKeywords), Slow(), executor))
+    found = ask(
+        "router",
+        PROFILES["default"],
+        context_of(store_with(keywords=SlowKeywords), Slow(), executor),
+    )
     took_ms = {leg.stage: leg.took_ms for leg in found.trace.legs}
     assert took_ms["vector"] >= 30, "although nobody waited for it: the keywords took longer"
     assert took_ms["lexical"] >= 100
@@ -431,15 +482,27 @@ class Watched(Part):
 
     def __getattr__(self, name: str) -> Any:
         here = str(Path(notewell.__file__).parent)
-        names = [frame.name for frame in traceback.extract_stack() if frame.filename.startswith(here)]
+        names = [
+            frame.name for frame in traceback.extract_stack() if frame.filename.startswith(here)
+        ]
         self.frames[name] = len(names) - names.index("run")
         return super().__getattr__(name)
 
 
 def test_the_pipeline_reaches_the_store_within_two_calls(executor: Executor) -> None:
     parts = ("documents", "keywords", "vectors", "relations")
-    ask("router", PROFILES["default"], context_of(store_with(**dict.fromkeys(parts, Watched)), EMBEDDER, executor))
-    assert {"lexical", "by_name_or_date", "term_places", "nearest", "chunks"} <= Watched.frames.keys()
+    ask(
+        "router",
+        PROFILES["default"],
+        context_of(store_with(**dict.fromkeys(parts, Watched)), EMBEDDER, executor),
+    )
+    assert {
+        "lexical",
+        "by_name_or_date",
+        "term_places",
+        "nearest",
+        "chunks",
+    } <= Watched.frames.keys()
     assert max(Watched.frames.values()) == 2
 
 
@@ -477,7 +540,9 @@ def test_marks_are_made_once_and_when_read() -> None:
     assert LazyMarks(tuple) == ()
 
 
-@pytest.mark.parametrize("large", [0, 10**9], ids=["scanned by the other thread", "scanned by this thread"])
+@pytest.mark.parametrize(
+    "large", [0, 10**9], ids=["scanned by the other thread", "scanned by this thread"]
+)
 def test_a_vector_at_hand_answers_as_one_that_is_made(
     executor: Executor, monkeypatch: pytest.MonkeyPatch, large: int
 ) -> None:
@@ -491,7 +556,9 @@ def test_a_vector_at_hand_answers_as_one_that_is_made(
         asked.append(text)
         return known
 
-    at_hand = replace(plain, question=question, at_hand=lambda text: known if text == "router password" else None)
+    at_hand = replace(
+        plain, question=question, at_hand=lambda text: known if text == "router password" else None
+    )
     for profile in ("default", "vector", "lexical"):
         found = ask("router password", PROFILES[profile], at_hand)
         other = ask("router password", PROFILES[profile], plain)

@@ -54,14 +54,27 @@ def test_siftcoder_is_as_it_was_published() -> None:
 
 def test_maxnorm_decays_and_diversifies() -> None:
     text = "the router is a fritz box"
-    copies = [candidate(name, text=text, vector=(rank, 0.6), date=day(0)) for rank, name in ((1, "a"), (2, "b"))]
+    copies = [
+        candidate(name, text=text, vector=(rank, 0.6), date=day(0))
+        for rank, name in ((1, "a"), (2, "b"))
+    ]
     other = candidate("c", text="backups run at night", vector=(3, 0.45), date=day(0))
     faded = candidate("d", text="the lamp is green", vector=(4, 0.6), date=day(90))
-    assert ids(through(PROFILES["maxnorm"], [*copies, other, faded], query())) == ["a", "c", "b", "d"]
+    assert ids(through(PROFILES["maxnorm"], [*copies, other, faded], query())) == [
+        "a",
+        "c",
+        "b",
+        "d",
+    ]
 
 
-def test_a_natural_question_finds_nothing_when_its_words_are_joined_by_and(memory: Memory, write: Write) -> None:
-    write("memory/network.md", "# Network\n\nThe router sits in the hall, its password is on the box.\n")
+def test_a_natural_question_finds_nothing_when_its_words_are_joined_by_and(
+    memory: Memory, write: Write
+) -> None:
+    write(
+        "memory/network.md",
+        "# Network\n\nThe router sits in the hall, its password is on the box.\n",
+    )
     write("memory/tea.md", "# Tea\n\nGreen tea, three minutes.\n")
     question = "what was the password of our router at home again?"
     found = memory.search(question, profile="openclaw", now=NOW)
@@ -75,7 +88,9 @@ def test_a_natural_question_finds_nothing_when_its_words_are_joined_by_and(memor
 
 def eight_notes(write: Write) -> None:
     for number in range(8):
-        write(f"memory/note{number}.md", f"# Note {number}\n\nThe staging port is {8440 + number}.\n")
+        write(
+            f"memory/note{number}.md", f"# Note {number}\n\nThe staging port is {8440 + number}.\n"
+        )
 
 
 @pytest.mark.parametrize(("name", "shown"), [("siftcoder", 5), ("rrf", 6), ("default", 6)])
@@ -89,7 +104,9 @@ def test_a_profile_says_how_many_hits_when_nobody_else_does(
 
 
 @pytest.mark.parametrize("limit", [3, 6])
-def test_a_limit_that_the_user_has_set_goes_before_the_profile(root: Path, write: Write, limit: int) -> None:
+def test_a_limit_that_the_user_has_set_goes_before_the_profile(
+    root: Path, write: Write, limit: int
+) -> None:
     eight_notes(write)
     (root / "notewell.toml").write_text(f"[search]\nlimit = {limit}\n")
     with Memory.open(root, embedder=HashedEmbedder()) as memory:
@@ -117,12 +134,18 @@ def test_a_profile_that_nothing_changes_is_itself(name: str) -> None:
     assert adapted(PROFILES[name]) is PROFILES[name]
 
 
-def test_a_profile_takes_another_fusion_other_stages_and_another_pool_and_shows_it_in_its_name() -> None:
+def test_a_profile_takes_another_fusion_other_stages_and_another_pool_and_shows_it_in_its_name() -> (
+    None
+):
     default, openclaw = PROFILES["default"], PROFILES["openclaw"]
     fused = adapted(default, fusion="rrf(vector=0.5, text=0.5)")
     assert (fused.name, fused.fusion, fused.stages) == ("default*", Rrf(0.5, 0.5), default.stages)
     staged = adapted(default, stages=["decay(half_life_days=90)", "mmr"])
-    assert (staged.name, staged.fusion, staged.stages) == ("default*", default.fusion, (Decay(90.0), Mmr(), Cut()))
+    assert (staged.name, staged.fusion, staged.stages) == (
+        "default*",
+        default.fusion,
+        (Decay(90.0), Mmr(), Cut()),
+    )
     both = adapted(default, fusion="rrf", stages=["mmr"])
     assert (both.name, both.fusion, both.stages) == ("default*", Rrf(), (Mmr(), Cut()))
     assert [adapted(openclaw, pool=30).pool_for(limit) for limit in (1, 20)] == [30, 30]
@@ -133,14 +156,33 @@ def test_a_reranker_reads_before_the_newer_of_two_notes_is_put_first() -> None:
     default = PROFILES["default"]
     at = default.stages.index(Newer())
     assert Settle() in default.stages[at:]
-    assert adapted(default, reranker=reading).stages == (*default.stages[:at], reading, *default.stages[at:])
+    assert adapted(default, reranker=reading).stages == (
+        *default.stages[:at],
+        reading,
+        *default.stages[at:],
+    )
     bound = Quota((("sessions", 3),), window=6)
     both = adapted(default, reranker=reading, session_share=0.5).stages
-    assert both == (*default.stages[:at], reading, *default.stages[at:-1], bound, default.stages[-1])
-    assert adapted(default, stages=["mmr", "settle"], reranker=reading).stages == (Mmr(), reading, Settle(), Cut())
+    assert both == (
+        *default.stages[:at],
+        reading,
+        *default.stages[at:-1],
+        bound,
+        default.stages[-1],
+    )
+    assert adapted(default, stages=["mmr", "settle"], reranker=reading).stages == (
+        Mmr(),
+        reading,
+        Settle(),
+        Cut(),
+    )
     assert adapted(default, stages=["mmr"], session_share=0.5).stages == (Mmr(), Cut())
     assert adapted(PROFILES["rrf"], session_share=0.5) is PROFILES["rrf"]
-    assert adapted(default, stages=["cut(min_score=0.2)", "mmr"], reranker=reading).stages == (reading, Cut(0.2), Mmr())
+    assert adapted(default, stages=["cut(min_score=0.2)", "mmr"], reranker=reading).stages == (
+        reading,
+        Cut(0.2),
+        Mmr(),
+    )
 
 
 def test_a_reranker_that_prefers_the_older_of_two_statements_does_not_bring_it_up() -> None:
@@ -148,8 +190,13 @@ def test_a_reranker_that_prefers_the_older_of_two_statements_does_not_bring_it_u
         candidate(n, 0.5, text=n, date=day(age), relations=Relations(conflicts_with=(other,)))
         for n, other, age in (("old", "new", 20), ("new", "old", 1))
     )
-    reading = Rerank(CallableReranker(lambda question, passages: [float("old" in p) for p in passages]), weight=1.0)
-    chosen = adapted(replace(PROFILES["default"], fusion=lambda found, _query: found), reranker=reading)
+    reading = Rerank(
+        CallableReranker(lambda question, passages: [float("old" in p) for p in passages]),
+        weight=1.0,
+    )
+    chosen = adapted(
+        replace(PROFILES["default"], fusion=lambda found, _query: found), reranker=reading
+    )
     assert ids(through(chosen, [older, newer], query())) == ["new", "old"]
 
 
@@ -162,7 +209,9 @@ def test_a_reranker_that_prefers_the_older_of_two_statements_does_not_bring_it_u
         ({"stages": ["mmr(lambda=2)"]}, "1 is relevance alone"),
     ],
 )
-def test_what_a_profile_cannot_become_is_refused_with_a_hint(changes: dict[str, Any], hint: str) -> None:
+def test_what_a_profile_cannot_become_is_refused_with_a_hint(
+    changes: dict[str, Any], hint: str
+) -> None:
     with pytest.raises(SettingsError) as caught:
         adapted(PROFILES["default"], **changes)
     assert hint in caught.value.hint

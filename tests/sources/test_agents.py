@@ -37,12 +37,24 @@ def kept(root: Path, own_environment: Path) -> Path:
     home, other = own_environment, root.parent / "other"
     for place, fact in ((root, "ours"), (other, "theirs")):
         put(claude(home, place) / "MEMORY.md", f"- The kiln is {fact}, says Claude.\n")
-        put(home / f".codex/memories/rollout_summaries/{fact}.md", f"thread_id: 1\ncwd: {place}\n\nkiln {fact} codex\n")
+        put(
+            home / f".codex/memories/rollout_summaries/{fact}.md",
+            f"thread_id: 1\ncwd: {place}\n\nkiln {fact} codex\n",
+        )
         short = hashlib.sha256(str(place).encode()).hexdigest()
-        put(home / ".gemini/tmp" / short / "memory/GEMINI.md", f"- The kiln is {fact}, says Gemini.\n")
-    groups = [f"# Task Group: {p.name}\napplies_to: cwd={p}; x\n\n- group of {p.name}\n" for p in (other, root)]
+        put(
+            home / ".gemini/tmp" / short / "memory/GEMINI.md",
+            f"- The kiln is {fact}, says Gemini.\n",
+        )
+    groups = [
+        f"# Task Group: {p.name}\napplies_to: cwd={p}; x\n\n- group of {p.name}\n"
+        for p in (other, root)
+    ]
     put(home / ".codex/memories/MEMORY.md", "\n".join(groups))
-    put(home / ".gemini/projects.json", json.dumps({"projects": {str(root): "short", str(other): "../../x"}}))
+    put(
+        home / ".gemini/projects.json",
+        json.dumps({"projects": {str(root): "short", str(other): "../../x"}}),
+    )
     put(home / ".gemini/memory/short/GEMINI.md", "- kiln ours short\n")
     put(
         home / ".openclaw/openclaw.json",
@@ -64,7 +76,9 @@ def test_only_what_is_kept_for_this_folder_is_read(root: Path, kept: Path) -> No
         assert len(found.hits) == 4
         assert not any("theirs" in h.chunk.text for h in found.hits)
         group = memory.search("group of workspace").hits[0].chunk
-        assert (group.source, group.start_line) == ("codex-memory", 7), "lines are those of the file"
+        assert (group.source, group.start_line) == ("codex-memory", 7), (
+            "lines are those of the file"
+        )
         assert "group of other" not in memory.get(group.path).text
         assert {name for name, _, _ in memory.status().sources} == {"memory", *AGENTS[:3]}
         assert memory.search("kiln", filters=None).hits
@@ -78,7 +92,10 @@ def test_each_is_switched_by_one_setting(root: Path, kept: Path) -> None:
 
 
 def test_openclaws_files_are_read_in_a_workspace_of_its(root: Path, kept: Path) -> None:
-    put(kept / ".openclaw/openclaw.json", json.dumps({"agents": {"list": [{"workspace": str(root)}]}}))
+    put(
+        kept / ".openclaw/openclaw.json",
+        json.dumps({"agents": {"list": [{"workspace": str(root)}]}}),
+    )
     assert names("openclaw-memory", root) == ["SOUL.md"]
     own = kept / ".openclaw/workspace"
     put(own / "SOUL.md", "kiln soul\n")
@@ -93,7 +110,9 @@ def test_an_agent_that_is_not_in_use_has_no_places(root: Path) -> None:
     assert [AgentMemory(name, root).trees() for name in AGENTS] == [[], [], [], []]
 
 
-def test_a_repository_and_its_worktrees_share_claudes_memory(root: Path, own_environment: Path, tmp_path: Path) -> None:
+def test_a_repository_and_its_worktrees_share_claudes_memory(
+    root: Path, own_environment: Path, tmp_path: Path
+) -> None:
     main, tree = tmp_path / "main", tmp_path / "tree"
     put(claude(own_environment, main) / "MEMORY.md", "- shared\n")
     put(tree / ".git", f"gitdir: {main}/.git/worktrees/tree\n")
@@ -140,7 +159,8 @@ def test_a_workspace_file_may_not_choose_agents(root: Path, write: Write) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{", '{"projects": 3}', '{"agents": [1]}', '{"agents": {"list": 4}}', "\udcff"]
+    "text",
+    ["", "[]", "{", '{"projects": 3}', '{"agents": [1]}', '{"agents": {"list": 4}}', "\udcff"],
 )
 def test_odd_settings_of_agents_are_none(root: Path, own_environment: Path, text: str) -> None:
     data = text.encode("utf-8", "surrogateescape")

@@ -49,7 +49,11 @@ def test_notes_are_the_markdown_files_below_memory_at_any_depth(root: Path, writ
 def test_a_document_carries_its_size_and_time_by_stat_alone(root: Path, write: Write) -> None:
     place = write("memory/a.md", "four")
     document = FileSource(root).scan().documents[0]
-    assert (document.size, document.mtime_ns, document.source) == (4, place.stat().st_mtime_ns, "memory")
+    assert (document.size, document.mtime_ns, document.source) == (
+        4,
+        place.stat().st_mtime_ns,
+        "memory",
+    )
 
 
 def test_extra_paths_are_files_folders_and_globs(root: Path, write: Write, tmp_path: Path) -> None:
@@ -89,14 +93,18 @@ def test_a_file_named_twice_is_one_document(root: Path, write: Write) -> None:
     assert reasons(root, "memory", "./memory/a.md") == {}
 
 
-@pytest.mark.parametrize("folder", [".git", "node_modules", ".venv", "venv", "__pycache__", ".cache", "site-packages"])
+@pytest.mark.parametrize(
+    "folder", [".git", "node_modules", ".venv", "venv", "__pycache__", ".cache", "site-packages"]
+)
 def test_machinery_is_never_searched(root: Path, write: Write, folder: str) -> None:
     write(f"memory/{folder}/readme.md", "x")
     write(f"docs/{folder}/readme.md", "x")
     assert paths(root, "docs", "docs/**/*.md", "**/*.md") == []
 
 
-def test_a_virtual_environment_is_known_by_its_mark_not_by_its_name(root: Path, write: Write) -> None:
+def test_a_virtual_environment_is_known_by_its_mark_not_by_its_name(
+    root: Path, write: Write
+) -> None:
     write("memory/py312/pyvenv.cfg", "home = /usr")
     write("memory/py312/lib/notes.md", "x")
     write("memory/env/staging.md", "x")
@@ -107,9 +115,22 @@ def test_a_virtual_environment_is_known_by_its_mark_not_by_its_name(root: Path, 
 def test_ignore_files_speak_for_their_folder_and_below(root: Path, write: Write) -> None:
     write("memory/.gitignore", "drafts/\n*.tmp.md\n!keep.tmp.md\n")
     write("memory/sub/.notewellignore", "secret.md\n")
-    for path in ("a.md", "b.tmp.md", "keep.tmp.md", "drafts/c.md", "sub/secret.md", "sub/open.md", "secret.md"):
+    for path in (
+        "a.md",
+        "b.tmp.md",
+        "keep.tmp.md",
+        "drafts/c.md",
+        "sub/secret.md",
+        "sub/open.md",
+        "secret.md",
+    ):
         write(f"memory/{path}", "x")
-    assert paths(root) == ["memory/a.md", "memory/keep.tmp.md", "memory/secret.md", "memory/sub/open.md"]
+    assert paths(root) == [
+        "memory/a.md",
+        "memory/keep.tmp.md",
+        "memory/secret.md",
+        "memory/sub/open.md",
+    ]
 
 
 def test_globs_obey_the_ignore_rules(root: Path, write: Write) -> None:
@@ -135,7 +156,9 @@ def test_memory_kept_out_of_git_is_still_searched(root: Path, write: Write, rule
     assert paths(root) == ["MEMORY.md", "memory/a.md"]
 
 
-def test_what_our_own_ignore_file_names_stays_out_even_when_git_ignores_memory_whole(root: Path, write: Write) -> None:
+def test_what_our_own_ignore_file_names_stays_out_even_when_git_ignores_memory_whole(
+    root: Path, write: Write
+) -> None:
     write(".gitignore", "memory/\n")
     write(".notewellignore", "memory/secret.md\nUSER.md\n")
     for path in ("memory/secret.md", "memory/open.md", "USER.md"):
@@ -173,7 +196,9 @@ def test_where_a_folder_really_is_follows_from_the_one_above(
     assert {Path(path).name for path in asked} <= {root.name, "memory", "again"}
 
 
-def test_links_that_leave_the_workspace_are_not_followed(root: Path, write: Write, tmp_path: Path) -> None:
+def test_links_that_leave_the_workspace_are_not_followed(
+    root: Path, write: Write, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.md").write_text("x")
@@ -184,7 +209,9 @@ def test_links_that_leave_the_workspace_are_not_followed(root: Path, write: Writ
     (root / "docs").symlink_to(outside)
     leaves = "symbolic link that leaves the workspace"
     assert paths(root, "docs", "docs/secret.md", "docs/*.md") == ["memory/a.md"]
-    assert reasons(root, "docs") == dict.fromkeys(["USER.md", "docs", "memory/out", "memory/out.md"], leaves)
+    assert reasons(root, "docs") == dict.fromkeys(
+        ["USER.md", "docs", "memory/out", "memory/out.md"], leaves
+    )
 
 
 def test_a_memory_folder_that_is_a_link_out_of_the_workspace_is_not_followed(
@@ -221,11 +248,15 @@ def test_names_are_known_in_one_unicode_form(root: Path, write: Write) -> None:
     assert paths(root) == ["memory/" + unicodedata.normalize("NFC", "café.md")]
 
 
-def test_two_files_with_one_name_in_two_unicode_forms_are_told_apart(root: Path, write: Write) -> None:
+def test_two_files_with_one_name_in_two_unicode_forms_are_told_apart(
+    root: Path, write: Write
+) -> None:
     write("memory/" + unicodedata.normalize("NFD", "café.md"), "first")
     write("memory/" + unicodedata.normalize("NFC", "café.md"), "second")
     assert len(paths(root)) == 1
-    assert reasons(root) == {"memory/café.md": "another file has the same name in another Unicode form"}
+    assert reasons(root) == {
+        "memory/café.md": "another file has the same name in another Unicode form"
+    }
 
 
 def test_a_name_that_is_no_text_does_no_harm(root: Path, write: Write) -> None:
@@ -273,7 +304,9 @@ def test_a_large_binary_file_is_not_read_to_its_end(root: Path, write: Write) ->
 
 
 @pytest.mark.parametrize("most", [200_000_000, 10**12, 10**18])
-def test_a_note_takes_memory_by_its_size_and_not_by_the_limit(root: Path, write: Write, most: int) -> None:
+def test_a_note_takes_memory_by_its_size_and_not_by_the_limit(
+    root: Path, write: Write, most: int
+) -> None:
     text = "# Mid\n\n" + "the crane walks.\n\n" * 6000
     write("memory/mid.md", text)
     source = FileSource(root, max_file_bytes=most)
@@ -309,7 +342,9 @@ def test_a_pipe_is_no_note(root: Path, write: Write) -> None:
         (b"\xff\xfea\0\x00\xd8b\0", "a\ufffdb"),
     ],
 )
-def test_text_is_utf8_or_marked_utf16_and_what_is_broken_is_replaced(data: bytes, text: str) -> None:
+def test_text_is_utf8_or_marked_utf16_and_what_is_broken_is_replaced(
+    data: bytes, text: str
+) -> None:
     assert decode(data) == text
 
 
@@ -365,16 +400,35 @@ def test_a_scan_past_its_deadline_stops_and_says_so(root: Path, write: Write) ->
     assert not FileSource(root).scan(deadline=0.0).complete
 
 
-NAMES = ["a.md", "b.txt", ".hidden.md", "memory.md", "node_modules", "kept", "secret", "memory", "docs", "c.markdown"]
+NAMES = [
+    "a.md",
+    "b.txt",
+    ".hidden.md",
+    "memory.md",
+    "node_modules",
+    "kept",
+    "secret",
+    "memory",
+    "docs",
+    "c.markdown",
+]
 
 
 @given(
-    st.lists(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map("/".join), min_size=1, max_size=8),
-    st.sampled_from(["", "secret/\n", "/memory/\n", "*.txt\n", "memory/kept/*\n!memory/kept/a.md\n"]),
+    st.lists(
+        st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map("/".join),
+        min_size=1,
+        max_size=8,
+    ),
+    st.sampled_from(
+        ["", "secret/\n", "/memory/\n", "*.txt\n", "memory/kept/*\n!memory/kept/a.md\n"]
+    ),
     st.sampled_from(["", "secret\n", "a.md\n", "/memory\n"]),
 )
 @settings(max_examples=60, deadline=None)
-def test_a_place_is_refused_exactly_when_a_scan_passes_over_it(paths: list[str], git: str, own: str) -> None:
+def test_a_place_is_refused_exactly_when_a_scan_passes_over_it(
+    paths: list[str], git: str, own: str
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         (root / ".gitignore").write_text(git)
@@ -405,8 +459,12 @@ def test_a_deadline_is_looked_at_inside_a_large_folder(root: Path, write: Write)
     assert 0 < len(found.documents) < 1000
 
 
-@pytest.mark.parametrize("line", ["build\\", "\\", "!", "foo\\", "[z-a]", "foo\\\r", "[", "*a" * 40])
-@pytest.mark.parametrize("place", [".gitignore", ".notewellignore", "memory/.gitignore", "memory/.notewellignore"])
+@pytest.mark.parametrize(
+    "line", ["build\\", "\\", "!", "foo\\", "[z-a]", "foo\\\r", "[", "*a" * 40]
+)
+@pytest.mark.parametrize(
+    "place", [".gitignore", ".notewellignore", "memory/.gitignore", "memory/.notewellignore"]
+)
 def test_an_odd_line_of_an_ignore_file_is_skipped_and_named_once(
     root: Path, write: Write, line: str, place: str
 ) -> None:
@@ -465,8 +523,14 @@ def test_an_ignore_file_without_end_is_read_up_to_its_limit(root: Path, write: W
 def test_ignore_rules_have_a_cost_limit(root: Path, write: Write) -> None:
     for number in range(30):
         write(f"memory/{number:02}{'a' * 200}.md", "x")
-    write(".gitignore", "00*\n" + "*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b\n" * 2000)
-    write("memory/.gitignore", "".join(f"*a*a*a*a*a*a*a*a*a*a*a*a{n}*a*a*a*a*a*b*\n" for n in range(2000)))
+    write(
+        ".gitignore",
+        "00*\n" + "*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b\n" * 2000,
+    )
+    write(
+        "memory/.gitignore",
+        "".join(f"*a*a*a*a*a*a*a*a*a*a*a*a{n}*a*a*a*a*a*b*\n" for n in range(2000)),
+    )
     source = FileSource(root)
     with no_hang():
         assert len(source.scan().documents) == 29
@@ -476,7 +540,9 @@ def test_ignore_rules_have_a_cost_limit(root: Path, write: Write) -> None:
 def test_a_star_bomb_in_extra_paths_takes_no_time(root: Path, write: Write) -> None:
     write("a" * 200 + ".md", "x")
     with no_hang():
-        assert paths(root, "a*" * 16 + "b.md", "*a" * 32 + ".md", "**/a*/**/a*/**/a*/**/*b*.md") == ["a" * 200 + ".md"]
+        assert paths(
+            root, "a*" * 16 + "b.md", "*a" * 32 + ".md", "**/a*/**/a*/**/a*/**/*b*.md"
+        ) == ["a" * 200 + ".md"]
 
 
 def test_folders_without_end_are_left_at_a_depth(root: Path, write: Write) -> None:
@@ -496,10 +562,15 @@ def test_an_extra_folder_that_is_ignored_stays_out(root: Path, write: Write) -> 
 
 def known_from(source: FileSource) -> dict[str, Stored]:
     found = source.scan().documents
-    return {d.path: Stored(d.path, d.source, d.size, d.mtime_ns, time.time_ns(), "digest") for d in found}
+    return {
+        d.path: Stored(d.path, d.source, d.size, d.mtime_ns, time.time_ns(), "digest")
+        for d in found
+    }
 
 
-def test_a_scan_that_compares_lists_only_what_is_not_as_it_was_known(root: Path, write: Write) -> None:
+def test_a_scan_that_compares_lists_only_what_is_not_as_it_was_known(
+    root: Path, write: Write
+) -> None:
     for name in ("MEMORY.md", "memory/a.md", "memory/deep/b.md", "memory/grüße.md"):
         write(name, "a fact")
     source = FileSource(root)
@@ -514,7 +585,9 @@ def test_a_scan_that_compares_lists_only_what_is_not_as_it_was_known(root: Path,
     assert {d.path for d in found.documents} | found.same == set(paths(root))
 
 
-def test_a_known_note_is_still_refused_by_a_new_rule_or_a_link(root: Path, write: Write, tmp_path: Path) -> None:
+def test_a_known_note_is_still_refused_by_a_new_rule_or_a_link(
+    root: Path, write: Write, tmp_path: Path
+) -> None:
     for name in ("memory/a.md", "memory/b.md", "memory/c.md"):
         write(name, "a fact")
     source = FileSource(root)

@@ -25,7 +25,15 @@ def paths(root: Path, **given: object) -> list[str]:
 
 
 def test_a_folder_of_notes_is_read_as_it_is(root: Path, write: Write) -> None:
-    for path in ("a.md", "deep/er/b.txt", "c.org", "d.rst", "photo.png", "photo.png.txt", "code.py"):
+    for path in (
+        "a.md",
+        "deep/er/b.txt",
+        "c.org",
+        "d.rst",
+        "photo.png",
+        "photo.png.txt",
+        "code.py",
+    ):
         write(path, "x")
     for path in (
         ".hidden/x.md",
@@ -44,7 +52,9 @@ def test_a_folder_of_notes_is_read_as_it_is(root: Path, write: Write) -> None:
 
 
 @pytest.mark.parametrize("mark", ["MEMORY.md", "memory/day.md"])
-def test_with_a_memory_only_that_is_read_unless_asked_for(root: Path, write: Write, mark: str) -> None:
+def test_with_a_memory_only_that_is_read_unless_asked_for(
+    root: Path, write: Write, mark: str
+) -> None:
     write("a.md", "x")
     write(mark, "x")
     assert paths(root) == [mark]
@@ -75,15 +85,26 @@ def test_extra_paths_keep_their_origin_in_a_folder_that_is_read(root: Path, writ
     assert found == {"docs/a.md": "extra", "b.md": "memory"}
     one = FileSource(root, extra_paths=["docs"])
     assert {path: d.source for path in found if (d := one.document(path))} == found
-    with Memory.open(root, embed__model="none", extra_paths="docs", extra_origin="untrusted") as memory:
+    with Memory.open(
+        root, embed__model="none", extra_paths="docs", extra_origin="untrusted"
+    ) as memory:
         origins = {h.chunk.path: h.chunk.origin for h in memory.search("kiln").hits}
     assert origins == {"docs/a.md": "untrusted", "b.md": "owner"}
 
 
 CODE = (
-    "README.md", "CHANGELOG.md", "AGENTS.md", "docs/guide.txt", "pkg/README.md", "pkg/CLAUDE.md", "pkg/docs/adr/1.md",
-    ".cursor/rules/style.mdc", ".claude/rules/deep/a.md", ".claude/CLAUDE.md", ".github/copilot-instructions.md",
-)  # fmt: skip
+    "README.md",
+    "CHANGELOG.md",
+    "AGENTS.md",
+    "docs/guide.txt",
+    "pkg/README.md",
+    "pkg/CLAUDE.md",
+    "pkg/docs/adr/1.md",
+    ".cursor/rules/style.mdc",
+    ".claude/rules/deep/a.md",
+    ".claude/CLAUDE.md",
+    ".github/copilot-instructions.md",
+)
 NO_CODE = (
     "notes.txt",
     "pkg/data.md",
@@ -94,7 +115,9 @@ NO_CODE = (
 )
 
 
-@pytest.mark.parametrize("manifest", ["pyproject.toml", "package.json", "Cargo.toml", "thing.csproj"])
+@pytest.mark.parametrize(
+    "manifest", ["pyproject.toml", "package.json", "Cargo.toml", "thing.csproj"]
+)
 def test_of_code_the_documentation_is_read(root: Path, write: Write, manifest: str) -> None:
     for path in (manifest, *CODE, *NO_CODE):
         write(path, "x")
@@ -174,10 +197,19 @@ def test_links_that_lead_out_are_not_followed(root: Path, write: Write, tmp_path
 
 @pytest.mark.parametrize(
     ("path", "refused"),
-    [("new.md", False), ("deep/new.md", False), ("Templates/new.md", True), (".x/new.md", True), ("a.py", True),
-     ("gone.md", True), ("memory/new.md", False)],
-)  # fmt: skip
-def test_what_is_not_read_is_not_written(root: Path, write: Write, path: str, refused: bool) -> None:
+    [
+        ("new.md", False),
+        ("deep/new.md", False),
+        ("Templates/new.md", True),
+        (".x/new.md", True),
+        ("a.py", True),
+        ("gone.md", True),
+        ("memory/new.md", False),
+    ],
+)
+def test_what_is_not_read_is_not_written(
+    root: Path, write: Write, path: str, refused: bool
+) -> None:
     write("a.md", "x")
     write(".gitignore", "gone.md\n")
     assert bool(FileSource(root).refuses(str(root / path))) is refused
@@ -186,7 +218,10 @@ def test_what_is_not_read_is_not_written(root: Path, write: Write, path: str, re
 def test_a_vault_says_where_templates_are_and_how_days_are_named(root: Path, write: Write) -> None:
     write(".obsidian/daily-notes.json", json.dumps({"folder": "Daily", "format": "DD-MM-YYYY"}))
     write(".obsidian/templates.json", json.dumps({"folder": "Meta/Forms"}))
-    write(".obsidian/plugins/templater-obsidian/data.json", json.dumps({"templates_folder": "Scripts"}))
+    write(
+        ".obsidian/plugins/templater-obsidian/data.json",
+        json.dumps({"templates_folder": "Scripts"}),
+    )
     for path in ("Meta/Forms/a.md", "Scripts/b.md", "Daily/03-04-2026.md", "Other/03-04-2026.md"):
         write(path, "x")
     days = {d.path: d.day for d in FileSource(root).scan().documents}
@@ -198,16 +233,26 @@ def test_a_vault_says_where_templates_are_and_how_days_are_named(root: Path, wri
 
 @pytest.mark.parametrize(
     ("shape", "name"),
-    [("YYYY-MM-DD", "2026-04-03"), ("YYYY/MM-MMMM/YYYY-MM-DD-dddd", "2026/04-April/2026-04-03-Friday"),
-     ("dddd, MMMM Do YYYY", "Friday, April 3rd 2026"), ("[Day] D.M.YY", "Day 3.4.26"), ("MMM D, YYYY", "Apr 3, 2026")],
-)  # fmt: skip
+    [
+        ("YYYY-MM-DD", "2026-04-03"),
+        ("YYYY/MM-MMMM/YYYY-MM-DD-dddd", "2026/04-April/2026-04-03-Friday"),
+        ("dddd, MMMM Do YYYY", "Friday, April 3rd 2026"),
+        ("[Day] D.M.YY", "Day 3.4.26"),
+        ("MMM D, YYYY", "Apr 3, 2026"),
+    ],
+)
 def test_formats_of_daily_notes(root: Path, write: Write, shape: str, name: str) -> None:
     write(".obsidian/daily-notes.json", json.dumps({"format": shape}))
     assert vault_of(str(root), inside(root)).day_of(f"{name}.md") == dt.date(2026, 4, 3)
 
 
-@given(shape=st.text(max_size=250) | st.text(alphabet="YMDdow[]-/. ", max_size=60), name=st.text(max_size=100))
-def test_no_format_fails_or_hangs(tmp_path_factory: pytest.TempPathFactory, shape: str, name: str) -> None:
+@given(
+    shape=st.text(max_size=250) | st.text(alphabet="YMDdow[]-/. ", max_size=60),
+    name=st.text(max_size=100),
+)
+def test_no_format_fails_or_hangs(
+    tmp_path_factory: pytest.TempPathFactory, shape: str, name: str
+) -> None:
     root = tmp_path_factory.getbasetemp() / "vault"
     (root / ".obsidian").mkdir(parents=True, exist_ok=True)
     (root / ".obsidian/daily-notes.json").write_text(json.dumps({"format": shape}))

@@ -1,4 +1,6 @@
-"""Images and sound: found by the rules of extra paths, labelled for keywords, and handed to models that see."""
+"""Images and sound: found by the rules of extra paths, labelled for keywords, and handed to models
+that see.
+"""
 
 from __future__ import annotations
 
@@ -37,15 +39,25 @@ def test_nothing_is_found_unless_it_is_named(root: Path, write: Write) -> None:
     assert paths(MediaSource(root, paths=())) == []
 
 
-def test_images_and_sound_of_named_places_are_found_and_nothing_else(root: Path, write: Write) -> None:
+def test_images_and_sound_of_named_places_are_found_and_nothing_else(
+    root: Path, write: Write
+) -> None:
     for ending in KINDS:
         write(f"photos/deep/file{ending}", PNG)
-    for name in ("photos/note.md", "photos/clip.mp4", "photos/SHOUT.PNG", "photos/.hidden.png", "other/b.png"):
+    for name in (
+        "photos/note.md",
+        "photos/clip.mp4",
+        "photos/SHOUT.PNG",
+        "photos/.hidden.png",
+        "other/b.png",
+    ):
         write(name, PNG)
     expected = sorted(["photos/SHOUT.PNG", *(f"photos/deep/file{ending}" for ending in KINDS)])
     assert paths(MediaSource(root, paths=["photos"])) == expected
     assert paths(MediaSource(root, paths=["photos/**/*.mp3"])) == ["photos/deep/file.mp3"]
-    assert paths(MediaSource(root, paths=["photos/*/file*"])) == sorted(f"photos/deep/file{e}" for e in KINDS)
+    assert paths(MediaSource(root, paths=["photos/*/file*"])) == sorted(
+        f"photos/deep/file{e}" for e in KINDS
+    )
     assert paths(MediaSource(root, paths=["other/b.png"])) == ["other/b.png"]
 
 
@@ -75,7 +87,9 @@ def label(source: MediaSource, path: str) -> str:
     return next(source.read(d) for d in source.scan().documents if d.path == path)
 
 
-def test_the_label_has_name_folder_alt_text_and_a_mark_of_the_content(root: Path, write: Write) -> None:
+def test_the_label_has_name_folder_alt_text_and_a_mark_of_the_content(
+    root: Path, write: Write
+) -> None:
     write("photos/summer_2026/beach-at.noon.png", PNG)
     source = MediaSource(root, paths=["photos"])
     path = "photos/summer_2026/beach-at.noon.png"
@@ -99,7 +113,9 @@ def test_a_new_alt_text_is_a_change_that_a_scan_sees(root: Path, write: Write) -
     assert after.size > before.size
 
 
-def test_an_alt_text_that_is_no_file_of_the_workspace_is_not_read(root: Path, write: Write, tmp_path: Path) -> None:
+def test_an_alt_text_that_is_no_file_of_the_workspace_is_not_read(
+    root: Path, write: Write, tmp_path: Path
+) -> None:
     write("photos/a.png", PNG)
     write("photos/b.png", PNG)
     (tmp_path / "secret").write_text("password hunter2")
@@ -110,7 +126,9 @@ def test_an_alt_text_that_is_no_file_of_the_workspace_is_not_read(root: Path, wr
     assert label(source, "photos/b.png")
 
 
-def test_a_picture_that_became_a_link_out_is_not_sent(root: Path, write: Write, tmp_path: Path) -> None:
+def test_a_picture_that_became_a_link_out_is_not_sent(
+    root: Path, write: Write, tmp_path: Path
+) -> None:
     write("photos/a.png", PNG)
     source = MediaSource(root, paths=["photos"])
     source.scan()
@@ -153,15 +171,21 @@ def chunks(engine: Walk) -> list[Any]:
     return list(store.documents.chunks(store.vectors.missing("any")).values())
 
 
-def test_each_file_is_one_passage_that_keywords_find(root: Path, write: Write, engine: Walk) -> None:
+def test_each_file_is_one_passage_that_keywords_find(
+    root: Path, write: Write, engine: Walk
+) -> None:
     write("memory/note.md", "Nothing about animals.")
     write("photos/beach.png", PNG)
     write("photos/beach.png.txt", "Two dogs on a pier. " * 100)
     write("photos/speech.mp3", b"ID3 sound")
     report = engine.sync()
     assert (report.added, report.chunks) == (3, 3)
-    found = engine.store.keywords.lexical(ask("dogs pier", engine.store.keywords.term_counts).sought, 5, Filters())
-    assert [engine.store.documents.chunks([one.row])[one.row].path for one in found] == ["photos/beach.png"]
+    found = engine.store.keywords.lexical(
+        ask("dogs pier", engine.store.keywords.term_counts).sought, 5, Filters()
+    )
+    assert [engine.store.documents.chunks([one.row])[one.row].path for one in found] == [
+        "photos/beach.png"
+    ]
     assert engine.sync().unchanged == 3
     (root / "photos/beach.png").unlink()
     assert engine.sync().dropped == 1
@@ -189,13 +213,18 @@ def test_a_model_that_sees_gets_the_file_with_the_label(
     rows = model.embed(inputs, "document")
     assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-5)
     sent = [body["requests"][0]["content"]["parts"] for *_, body in server.requests]
-    assert sorted(parts[1]["inlineData"]["mimeType"] for parts in sent) == ["audio/mpeg", "image/png"]
+    assert sorted(parts[1]["inlineData"]["mimeType"] for parts in sent) == [
+        "audio/mpeg",
+        "image/png",
+    ]
     assert all(parts[0]["text"].startswith("title: none | text: ") for parts in sent)
     plain = model.embed([str(text) for text in inputs], "document")
     assert not np.allclose(rows, plain)
 
 
-def test_a_name_that_is_spelt_in_another_unicode_form_still_leads_to_its_file(root: Path, write: Write) -> None:
+def test_a_name_that_is_spelt_in_another_unicode_form_still_leads_to_its_file(
+    root: Path, write: Write
+) -> None:
     write("photos/cafe\u0301.png", PNG)
     source = MediaSource(root, paths=["photos"])
     (document,) = source.scan().documents
@@ -205,7 +234,9 @@ def test_a_name_that_is_spelt_in_another_unicode_form_still_leads_to_its_file(ro
     assert os.path.exists(part.location)
 
 
-def test_a_path_that_only_an_index_names_is_never_handed_out(root: Path, write: Write, tmp_path: Path) -> None:
+def test_a_path_that_only_an_index_names_is_never_handed_out(
+    root: Path, write: Write, tmp_path: Path
+) -> None:
     write("photos/a.png", PNG)
     (tmp_path / "secret.png").write_bytes(PNG)
     write("other/b.png", PNG)
@@ -227,14 +258,24 @@ def test_each_picture_is_one_passage_however_short_passages_are(root: Path, writ
 @pytest.fixture
 def gemini() -> Iterator[tuple[dict[str, Any], ProviderServer]]:
     with serving(ProviderServer("gemini", dim=64)) as server:
-        own = {"embed__model": "gemini", "embed__url": server.url, "embed__key": KEY, "embed__dim": 64}
+        own = {
+            "embed__model": "gemini",
+            "embed__url": server.url,
+            "embed__key": KEY,
+            "embed__dim": 64,
+        }
         yield own, server
         assert server.problems == []
 
 
 def files_sent(server: ProviderServer) -> list[str]:
     requests = [one for *_, body in server.requests for one in body["requests"]]
-    return [p["inlineData"]["mimeType"] for one in requests for p in one["content"]["parts"] if "inlineData" in p]
+    return [
+        p["inlineData"]["mimeType"]
+        for one in requests
+        for p in one["content"]["parts"]
+        if "inlineData" in p
+    ]
 
 
 def test_pictures_are_off_unless_asked_for(
@@ -280,7 +321,9 @@ def test_through_memory_the_file_is_sent_once_and_found_alone_by_its_source(
         assert memory.sync().dropped == 1, "no longer named: no longer there"
 
 
-def test_the_commands_take_media_for_a_source(root: Path, write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands_take_media_for_a_source(
+    root: Path, write: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
     write("photos/beach.png", PNG)
     place = [
         "-w",

@@ -1,4 +1,6 @@
-"""PDF, Word and HTML in place: found where the user names them, cited by lines, with the page as a heading."""
+"""PDF, Word and HTML in place: found where the user names them, cited by lines, with the page as a
+heading.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,17 @@ def paths(source: PagedSource) -> list[str]:
     return [document.path for document in source.scan().documents]
 
 
-def test_documents_of_named_places_are_found_and_nothing_else(root: Path, write: Write, tmp_path: Path) -> None:
-    for name in ("papers/a.pdf", "papers/deep/b.DOCX", "papers/c.html", "papers/d.md", "papers/.e.pdf", "f.pdf"):
+def test_documents_of_named_places_are_found_and_nothing_else(
+    root: Path, write: Write, tmp_path: Path
+) -> None:
+    for name in (
+        "papers/a.pdf",
+        "papers/deep/b.DOCX",
+        "papers/c.html",
+        "papers/d.md",
+        "papers/.e.pdf",
+        "f.pdf",
+    ):
         write(name, b"x")
     (tmp_path / "secret.pdf").write_bytes(b"x")
     (root / "papers/link.pdf").symlink_to(tmp_path / "secret.pdf")
@@ -38,7 +49,9 @@ def test_documents_of_named_places_are_found_and_nothing_else(root: Path, write:
     ]
 
 
-def test_a_passage_is_found_cited_and_read_again(root: Path, write: Write, embedder: CountingEmbedder) -> None:
+def test_a_passage_is_found_cited_and_read_again(
+    root: Path, write: Write, embedder: CountingEmbedder
+) -> None:
     write("papers/house_rules.docx", docx())
     with Memory.open(root, embedder=embedder, documents__paths=["papers"]) as memory:
         hit = memory.search("when does the boiler start").hits[0]
@@ -55,7 +68,9 @@ def test_a_passage_is_found_cited_and_read_again(root: Path, write: Write, embed
 
 
 @pytest.mark.skipif(not pdf_file.can_read_pdf(), reason="needs pypdf (the extra documents)")
-def test_the_page_of_a_pdf_is_a_heading(root: Path, write: Write, embedder: CountingEmbedder) -> None:
+def test_the_page_of_a_pdf_is_a_heading(
+    root: Path, write: Write, embedder: CountingEmbedder
+) -> None:
     write("papers/clock.pdf", pdf("The clock has weights.", "The pendulum swings in two seconds."))
     with Memory.open(root, embedder=embedder, documents__paths=["papers"]) as memory:
         hit = memory.search("pendulum").hits[0]
@@ -69,7 +84,9 @@ def named(found: Found) -> str:
     return next((n.message for n in found.notices if n.code == "unread_notes"), "")
 
 
-def test_what_cannot_be_read_is_named_and_its_reason_is_no_passage(root: Path, write: Write) -> None:
+def test_what_cannot_be_read_is_named_and_its_reason_is_no_passage(
+    root: Path, write: Write
+) -> None:
     write("memory/a.md", "The heron stands in the pond.")
     write("papers/broken_report.docx", b"nonsense")
     write("papers/empty.html", b"")
@@ -78,15 +95,25 @@ def test_what_cannot_be_read_is_named_and_its_reason_is_no_passage(root: Path, w
     with Memory.open(root, embed__model="none", documents__paths=["papers"]) as memory:
         report = memory.sync()
         assert report.added == 2
-        assert [s.path for s in report.skipped] == ["papers/broken_report.docx", "papers/empty.html", "papers/torn.pdf"]
+        assert [s.path for s in report.skipped] == [
+            "papers/broken_report.docx",
+            "papers/empty.html",
+            "papers/torn.pdf",
+        ]
         reasons = [s.reason for s in report.skipped]
         assert "not a zip archive" in reasons[0]
         assert reasons[1:] == ["it has no text", "it is not a readable PDF"]
         found = memory.search("heron")
-        assert named(found).startswith("3 files cannot be read, so this answer may miss something: papers/")
+        assert named(found).startswith(
+            "3 files cannot be read, so this answer may miss something: papers/"
+        )
         assert "papers/torn.pdf (it is not a readable PDF)" in named(found)
         for question in ("broken report", "not a readable PDF", "zip archive", "it has no text"):
-            assert not [h for h in memory.search(question, min_score=0).hits if h.chunk.source == "documents"], question
+            assert not [
+                h
+                for h in memory.search(question, min_score=0).hits
+                if h.chunk.source == "documents"
+            ], question
         status = memory.status()
         assert (status.documents, status.on_disk, status.fresh) == (2, 2, True)
         assert [s.path for s in status.skipped] == [s.path for s in report.skipped]
@@ -130,7 +157,9 @@ def test_what_cannot_be_read_is_tried_again_when_it_changed_or_by_force(
         assert memory.status().skipped == ()
 
 
-def test_one_that_was_saved_just_before_it_was_tried_is_tried_again(root: Path, write: Write) -> None:
+def test_one_that_was_saved_just_before_it_was_tried_is_tried_again(
+    root: Path, write: Write
+) -> None:
     write("papers/torn.pdf", b"%PDF-1.7 torn", age_s=0.0)
     with Memory.open(root, embed__model="none", documents__paths=["papers"]) as memory:
         assert memory.sync().skipped
@@ -141,7 +170,9 @@ def test_one_that_was_saved_just_before_it_was_tried_is_tried_again(root: Path, 
         assert memory.sync().added == 1
 
 
-def test_the_remarks_of_an_index_that_came_from_elsewhere_are_not_believed(root: Path, write: Write) -> None:
+def test_the_remarks_of_an_index_that_came_from_elsewhere_are_not_believed(
+    root: Path, write: Write
+) -> None:
     write("memory/a.md", "The heron stands in the pond.")
     with Memory.open(root, embed__model="none") as memory:
         memory.sync()
@@ -161,7 +192,9 @@ def test_the_remarks_of_an_index_that_came_from_elsewhere_are_not_believed(root:
         assert memory.search("heron").notices == ()
 
 
-@pytest.mark.parametrize("text", ["nonsense", "[]", "[1, 2]", '["", [[1]]]', '{"a": 1}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["nonsense", "[]", "[1, 2]", '["", [[1]]]', '{"a": 1}', "[" * 100_000]
+)
 def test_remarks_that_are_nonsense_are_none(root: Path, write: Write, text: str) -> None:
     write("memory/a.md", "The heron stands in the pond.")
     with Memory.open(root, embed__model="none") as memory:

@@ -1,4 +1,6 @@
-"""Documents in a store, with the terms that the index would give them, and the windows of passages."""
+"""Documents in a store, with the terms that the index would give them, and the windows of
+passages.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +14,33 @@ from notewell.types import Chunk, Document, Facts, Vectors
 
 
 def put_document(
-    store: Store, document: Document, digest: str, facts: Facts, chunks: Sequence[Chunk], *, fresh: bool = False,
+    store: Store,
+    document: Document,
+    digest: str,
+    facts: Facts,
+    chunks: Sequence[Chunk],
+    *,
+    fresh: bool = False,
     tail: str = "",
-) -> None:  # fmt: skip
-    store.documents.put(document, digest, facts, chunks, words=words_of(chunks), fresh=fresh, tail=tail)
+) -> None:
+    store.documents.put(
+        document, digest, facts, chunks, words=words_of(chunks), fresh=fresh, tail=tail
+    )
 
 
 def extend_document(
-    store: Store, document: Document, digest: str, facts: Facts, chunks: Sequence[Chunk], *, drop: Sequence[str] = (),
+    store: Store,
+    document: Document,
+    digest: str,
+    facts: Facts,
+    chunks: Sequence[Chunk],
+    *,
+    drop: Sequence[str] = (),
     tail: str = "",
-) -> None:  # fmt: skip
-    store.documents.extend(document, digest, facts, chunks, words=words_of(chunks), drop=drop, tail=tail)
+) -> None:
+    store.documents.extend(
+        document, digest, facts, chunks, words=words_of(chunks), drop=drop, tail=tail
+    )
 
 
 class Window(NamedTuple):

@@ -25,8 +25,13 @@ FIXED = {  # keyed by the rules of a table, or of no argument
 
 def test_every_cache_of_a_function_has_a_bound() -> None:
     source = Path(notewell.__file__).parent
-    texts = {path.relative_to(source).as_posix(): path.read_text(encoding="utf-8") for path in source.rglob("*.py")}
-    assert {name: count for name, text in texts.items() if (count := len(ENDLESS.findall(text)))} == FIXED
+    texts = {
+        path.relative_to(source).as_posix(): path.read_text(encoding="utf-8")
+        for path in source.rglob("*.py")
+    }
+    assert {
+        name: count for name, text in texts.items() if (count := len(ENDLESS.findall(text)))
+    } == FIXED
 
 
 def test_searches_for_ever_new_words_keep_few_of_them(
@@ -44,5 +49,7 @@ def test_searches_for_ever_new_words_keep_few_of_them(
         assert len(words._analyser) <= most
         assert isinstance(memory.store, SqliteStore)
         cache = memory.store.connection._cache
-        assert max(len(cache.words), len(cache.chunks), len(cache.terms)) <= most + 10, "a search later at most"
+        assert max(len(cache.words), len(cache.chunks), len(cache.terms)) <= most + 10, (
+            "a search later at most"
+        )
         assert len(memory.index.chain._questions) == most

@@ -28,7 +28,9 @@ print(*(notice.code for notice in notices))
 def open_at_once(file: Path, count: int) -> list[str]:
     """What so many processes were told that opened an index at once."""
     command = [sys.executable, "-c", OPENER, str(file)]
-    running = [subprocess.Popen([*command, f"key{n}"], stdout=subprocess.PIPE) for n in range(count)]
+    running = [
+        subprocess.Popen([*command, f"key{n}"], stdout=subprocess.PIPE) for n in range(count)
+    ]
     told = [process.communicate(timeout=50)[0].decode().strip() for process in running]
     assert [process.returncode for process in running] == [0] * count
     return told
@@ -66,7 +68,9 @@ def test_a_file_that_is_another_one_by_now_is_not_set_aside(tmp_path: Path) -> N
     assert not list(tmp_path.glob("*.damaged-*"))
 
 
-def test_what_a_killed_maker_left_goes_after_an_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_killed_maker_left_goes_after_an_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     left = tmp_path / "index.sqlite.0011aabb.new"
     left.write_bytes(b"half of an index")
     open_store(tmp_path / "index.sqlite")[0].close()
@@ -78,7 +82,9 @@ def test_what_a_killed_maker_left_goes_after_an_hour(tmp_path: Path, monkeypatch
     assert not left.exists()
 
 
-def test_without_hard_links_an_index_is_made_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_hard_links_an_index_is_made_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def no_links(*_arguments: object) -> None:
         raise OSError(95, "Operation not supported")
 

@@ -30,7 +30,10 @@ def test_waiting_ends_when_the_holder_lets_go(tmp_path: Path) -> None:
         "with locked(Path(sys.argv[1]), wait_s=0) as mine:\n    print(mine, flush=True); sys.stdin.read()"
     )
     holder = subprocess.Popen(
-        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert holder.stdout is not None
     assert holder.stdin is not None
@@ -49,12 +52,17 @@ def test_an_index_in_memory_needs_no_lock() -> None:
 
 
 def test_a_lock_that_cannot_be_made_is_an_error_with_a_hint(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="cannot be written") as caught, locked(tmp_path / "no" / "lock", wait_s=0.0):
+    with (
+        pytest.raises(StoreError, match="cannot be written") as caught,
+        locked(tmp_path / "no" / "lock", wait_s=0.0),
+    ):
         pass
     assert caught.value.hint
 
 
-def test_a_file_system_without_locks_does_not_stop_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_locks_does_not_stop_us(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def no_locks(_handle: int, _operation: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
@@ -68,7 +76,9 @@ def test_a_lock_costs_no_import_before_it_is_taken() -> None:
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
 
 
-def test_a_lock_whose_file_was_removed_is_taken_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_whose_file_was_removed_is_taken_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its last holder may take it away, while another one has opened it already."""
     path = tmp_path / "engine.lock"
     first = lock._within
@@ -96,6 +106,9 @@ def test_a_crowd_that_removes_the_file_lets_one_in_at_a_time(tmp_path: Path) -> 
         "        os.unlink(inside)\n"
         "        path.unlink()\n"
     )
-    crowd = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "engine.lock")]) for _ in range(3)]
+    crowd = [
+        subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "engine.lock")])
+        for _ in range(3)
+    ]
     assert [one.wait(timeout=60) for one in crowd] == [0, 0, 0]
     assert list(tmp_path.iterdir()) == []

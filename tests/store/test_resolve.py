@@ -6,10 +6,22 @@ from notewell.store.resolve import RelationRows, is_part, names_of, resolve
 from notewell.types import Chunk, Facts, Relations
 
 
-def chunk(row: int, path: str = "", *, lines: tuple[int, int] = (1, 5), pinned: bool = False) -> Chunk:
+def chunk(
+    row: int, path: str = "", *, lines: tuple[int, int] = (1, 5), pinned: bool = False
+) -> Chunk:
     facts = Facts(pinned=pinned)
     path = path or f"memory/{row}.md"
-    return Chunk(f"id{row}", path, "memory", *lines, ("Plan", "Next Steps"), "text", "hash", facts=facts, row=row)
+    return Chunk(
+        f"id{row}",
+        path,
+        "memory",
+        *lines,
+        ("Plan", "Next Steps"),
+        "text",
+        "hash",
+        facts=facts,
+        row=row,
+    )
 
 
 def by(chunk: Chunk, *, copy: bool = False, against: tuple[str, ...] = ()) -> Relations:
@@ -44,11 +56,15 @@ def test_a_document_that_names_itself_does_not_vanish_but_may_replace_a_part_of_
     old, new = chunk(1, "memory/a.md"), chunk(2, "memory/a.md", lines=(6, 9))
     both = {1: old, 2: new}
     assert resolve([1, 2], RelationRows(claims={"memory/a.md": [("", 2)]}), both) == {}
-    assert resolve([1, 2], RelationRows(claims={"memory/a.md": [("L1-L5", 2)]}), both) == {1: by(new)}
+    assert resolve([1, 2], RelationRows(claims={"memory/a.md": [("L1-L5", 2)]}), both) == {
+        1: by(new)
+    }
 
 
 def test_two_that_claim_each_other_both_stay() -> None:
-    found = RelationRows(claims={ONE.id: [("", 2)], TWO.path: [("", 1)]}, claimed={1: {TWO.path}, 2: {ONE.id}})
+    found = RelationRows(
+        claims={ONE.id: [("", 2)], TWO.path: [("", 1)]}, claimed={1: {TWO.path}, 2: {ONE.id}}
+    )
     assert resolve([1, 2], found, CHUNKS) == {}
 
 
@@ -82,6 +98,14 @@ def test_rows_name_the_chunks_that_are_needed_to_resolve_them() -> None:
 
 
 def test_a_part_is_a_line_lines_or_a_heading() -> None:
-    assert [is_part(part, ONE) for part in ("", "5", "L5-9", "Next steps", "NEXT_STEPS", "6", "steps")] == [
-        True, True, True, True, True, False, False,
-    ]  # fmt: skip
+    assert [
+        is_part(part, ONE) for part in ("", "5", "L5-9", "Next steps", "NEXT_STEPS", "6", "steps")
+    ] == [
+        True,
+        True,
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]

@@ -18,7 +18,9 @@ DIM, KEPT = 384, 192
 
 
 def units(count: int, *, seed: int = 0, dim: int = DIM, spread: float = 1.0) -> Vectors:
-    """Random unit rows; with a `spread` of more than 1 a few dimensions are many times larger than the rest."""
+    """Random unit rows; with a `spread` of more than 1 a few dimensions are many times larger than
+    the rest.
+    """
     rows = np.random.default_rng(seed).standard_normal((count, dim)).astype(np.float32)
     rows[:, :4] *= spread
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)  # type: ignore[no-any-return]
@@ -46,9 +48,13 @@ def test_cosines_are_near_those_of_floats(dims: int, spread: float) -> None:
 
 
 @given(st.integers(1, 12), st.integers(0, 2**32), st.integers(1, 48))
-def test_the_best_window_of_each_passage_is_found_with_its_span(count: int, seed: int, half: int) -> None:
+def test_the_best_window_of_each_passage_is_found_with_its_span(
+    count: int, seed: int, half: int
+) -> None:
     rows = units(3 * count, seed=seed, dim=96)
-    passages = {n: pack(rows[n * count : (n + 1) * count], spans(count), 2 * half) for n in range(3)}
+    passages = {
+        n: pack(rows[n * count : (n + 1) * count], spans(count), 2 * half) for n in range(3)
+    }
     for n in range(len(rows)):
         found = nearest(passages, rows[n])
         assert found.keys() == passages.keys()
@@ -71,7 +77,9 @@ def test_what_a_passage_gets_does_not_depend_on_the_others() -> None:
 
 def test_of_equal_windows_the_first_is_taken() -> None:
     rows = np.repeat(units(1), 3, axis=0)
-    assert nearest({5: pack(rows, spans(3), KEPT)}, rows[0]) == {5: Window(pytest.approx(1.0, abs=0.001), 0, 12)}  # type: ignore[arg-type]
+    assert nearest({5: pack(rows, spans(3), KEPT)}, rows[0]) == {
+        5: Window(pytest.approx(1.0, abs=0.001), 0, 12)
+    }  # type: ignore[arg-type]
 
 
 def test_a_passage_of_four_hundred_tokens_stays_in_its_budget() -> None:
@@ -121,7 +129,10 @@ def test_a_scale_that_is_no_number_is_never_the_best() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 4), st.sampled_from([32, 64])), max_size=40), st.integers()
+    st.lists(
+        st.tuples(st.integers(0, 30), st.integers(0, 4), st.sampled_from([32, 64])), max_size=40
+    ),
+    st.integers(),
 )
 def test_windows_that_were_added_in_any_steps_are_found_as_if_at_once(
     wanted: list[tuple[int, int, int]], seed: int
@@ -134,7 +145,10 @@ def test_windows_that_were_added_in_any_steps_are_found_as_if_at_once(
             have[key] = pack(rows[:count], spans(count), dims) if count else b""
             known.add([key], [have[key]])
     keys = sorted(have, reverse=True)
-    one, other = known.nearest(keys, question), window_codes.nearest([have[key] for key in keys], question)
+    one, other = (
+        known.nearest(keys, question),
+        window_codes.nearest([have[key] for key in keys], question),
+    )
     assert len(known) == len(have)
     for mine, theirs in zip(one, other, strict=True):
         assert sorted(mine.tolist()) == pytest.approx(sorted(theirs.tolist()), abs=2e-6)

@@ -1,4 +1,6 @@
-"""First minutes: many shapes of folders, every surface; whoever gets no hit is told why, and what to do."""
+"""First minutes: many shapes of folders, every surface; whoever gets no hit is told why, and what
+to do.
+"""
 
 from __future__ import annotations
 
@@ -139,7 +141,9 @@ def small_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NOTEWELL_EMBED_MODEL", "none")
 
 
-def made(shape: Shape, root: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def made(
+    shape: Shape, root: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     monkeypatch.chdir(root)
     shape(root, home)
     capsys.readouterr()
@@ -168,7 +172,11 @@ def nothing_made(shape: Shape, root: Path, home: Path, before: set[Path]) -> Non
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_command_line(
-    shape: Shape, root: Path, own_environment: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    shape: Shape,
+    root: Path,
+    own_environment: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
 ) -> None:
     made(shape, root, own_environment, monkeypatch, capsys)
     before = set(own_environment.rglob("*"))
@@ -184,23 +192,35 @@ def test_the_command_line(
         assert run([command]) == 0
         shown = capsys.readouterr()
         told = re.search("note: |warn|not read|skipped", shown.err + shown.out)
-        assert told or shape not in TOLD or (shape is beside and command in ("timeline", "index")), "it did its work"
+        assert (
+            told or shape not in TOLD or (shape is beside and command in ("timeline", "index"))
+        ), "it did its work"
     nothing_made(shape, root, own_environment, before)
 
 
 @pytest.mark.parametrize("shape", [hidden, private])
 def test_what_is_said_of_ignored_notes_helps(
-    shape: Shape, root: Path, own_environment: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    shape: Shape,
+    root: Path,
+    own_environment: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
 ) -> None:
     made(shape, root, own_environment, monkeypatch, capsys)
-    hint = next(n["hint"] for n in asked(capsys, QUESTION)["notices"] if n["code"] == "ignored_not_read")
+    hint = next(
+        n["hint"] for n in asked(capsys, QUESTION)["notices"] if n["code"] == "ignored_not_read"
+    )
     subprocess.run(hint.removeprefix("run: "), shell=True, cwd=root, check=True)  # noqa: S602
     assert "blue cupboard" in json.dumps(asked(capsys, QUESTION)["results"])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_tools_http_and_the_page(
-    shape: Shape, root: Path, own_environment: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    shape: Shape,
+    root: Path,
+    own_environment: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
 ) -> None:
     made(shape, root, own_environment, monkeypatch, capsys)
     before = set(own_environment.rglob("*"))
@@ -209,11 +229,15 @@ def test_tools_http_and_the_page(
         text = CALLS["search"].text(answer)
         check(shape, text, answer["notices"])
         assert "Nothing found." not in text or "note: " in text
-        with TestClient(application(memory, Door(anyone=True)), base_url="http://localhost") as client:
+        with TestClient(
+            application(memory, Door(anyone=True)), base_url="http://localhost"
+        ) as client:
             over = client.get("/api/search", params={"query": QUESTION}).json()
             check(shape, json.dumps(over["results"]), over["notices"])
             state = client.get("/api/status").json()
-            assert shape not in TOLD or state["notices"] or state["skipped"], "the page shows these before any question"
+            assert shape not in TOLD or state["notices"] or state["skipped"], (
+                "the page shows these before any question"
+            )
     nothing_made(shape, root, own_environment, before)
 
 
@@ -274,7 +298,12 @@ def test_a_first_memory_in_an_empty_folder_is_all_there_is(
 
 @pytest.mark.parametrize(
     ("words", "meant"),
-    [(["stauts"], "status"), (["serach", "teapot"], "search teapot"), (["souces"], "sources"), (["idnex"], "index")],
+    [
+        (["stauts"], "status"),
+        (["serach", "teapot"], "search teapot"),
+        (["souces"], "sources"),
+        (["idnex"], "index"),
+    ],
 )
 def test_a_mistyped_command_is_searched_for_and_named(
     folder: Path, capsys: Capture, words: list[str], meant: str
@@ -282,7 +311,9 @@ def test_a_mistyped_command_is_searched_for_and_named(
     assert f"did you mean: notewell {meant}" in json.dumps(asked(capsys, *words)["notices"])
 
 
-@pytest.mark.parametrize("words", [["teapot"], ["where is the status of the teapot"], ["my", "index"]])
+@pytest.mark.parametrize(
+    "words", [["teapot"], ["where is the status of the teapot"], ["my", "index"]]
+)
 def test_a_bare_question_is_a_search(folder: Path, capsys: Capture, words: list[str]) -> None:
     assert "did_you_mean" not in json.dumps(asked(capsys, *words)["notices"])
 

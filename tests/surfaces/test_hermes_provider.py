@@ -50,7 +50,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NOTEWELL_HOOK_CONFIDENCE", "0.5")  # the usual bar is for a real model
     notes = tmp_path / "memories"
     notes.mkdir()
-    (notes / "MEMORY.md").write_text("# Facts\n\n- The staging port is 8081 since May.\n", encoding="utf-8")
+    (notes / "MEMORY.md").write_text(
+        "# Facts\n\n- The staging port is 8081 since May.\n", encoding="utf-8"
+    )
     return tmp_path
 
 
@@ -83,13 +85,31 @@ def test_it_recalls_once_and_is_silent_otherwise(provider: NotewellProvider) -> 
 
 def test_its_tools_answer_in_json(provider: NotewellProvider) -> None:
     schemas = {one["name"]: one for one in provider.get_tool_schemas()}
-    assert list(schemas) == ["memory_search", "memory_get", "memory_timeline", "memory_remember", "memory_forget"]
+    assert list(schemas) == [
+        "memory_search",
+        "memory_get",
+        "memory_timeline",
+        "memory_remember",
+        "memory_forget",
+    ]
     assert schemas["memory_search"]["parameters"]["required"] == ["query"]
-    found = json.loads(provider.handle_tool_call("memory_search", {"query": "staging port", "limit": None}))
+    found = json.loads(
+        provider.handle_tool_call("memory_search", {"query": "staging port", "limit": None})
+    )
     assert "8081" in found["result"]
-    assert "written" not in json.loads(provider.handle_tool_call("memory_remember", {"text": "Sam is back."}))
-    assert "Sam" in json.loads(provider.handle_tool_call("memory_search", {"query": "Sam back"}))["result"]
-    for name, given in (("memory_search", {}), ("memory_get", {"reference": "../x"}), ("memory_burn", {}), ("rm", {})):
+    assert "written" not in json.loads(
+        provider.handle_tool_call("memory_remember", {"text": "Sam is back."})
+    )
+    assert (
+        "Sam"
+        in json.loads(provider.handle_tool_call("memory_search", {"query": "Sam back"}))["result"]
+    )
+    for name, given in (
+        ("memory_search", {}),
+        ("memory_get", {"reference": "../x"}),
+        ("memory_burn", {}),
+        ("rm", {}),
+    ):
         assert json.loads(provider.handle_tool_call(name, given))["error"]
 
 

@@ -74,10 +74,14 @@ def test_the_command_works_in_the_folder_where_it_was_printed(
 def test_the_readme_shows_what_a_hidden_secret_looks_like(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown = re.search(r"`(\[redacted:\w+\])`[^`]+`(! 1 secret hidden; (notewell [^`]+) shows it)`", README)
+    shown = re.search(
+        r"`(\[redacted:\w+\])`[^`]+`(! 1 secret hidden; (notewell [^`]+) shows it)`", README
+    )
     assert shown
     (tmp_path / "notes/memory").mkdir(parents=True)
-    (tmp_path / "notes/memory/wifi.md").write_text(f"# Wifi\n\nThe password of the wifi is {SECRET}.\n")
+    (tmp_path / "notes/memory/wifi.md").write_text(
+        f"# Wifi\n\nThe password of the wifi is {SECRET}.\n"
+    )
     monkeypatch.chdir(tmp_path / "notes")
     assert run(["where did we put the wifi password"]) == 0
     found = capsys.readouterr().out

@@ -1,4 +1,5 @@
-"""A file system that does not tell letters of two cases, nor Unicode forms, apart, as those of macOS and Windows.
+"""A file system that does not tell letters of two cases, nor Unicode forms, apart, as those of
+macOS and Windows.
 
     python -m tests.systems.folding SOURCE MOUNT
 
@@ -15,8 +16,28 @@ from typing import Any
 
 import fuse
 
-_STAT = ("st_atime", "st_ctime", "st_gid", "st_ino", "st_mode", "st_mtime", "st_nlink", "st_size", "st_uid")
-_SPACE = ("f_bavail", "f_bfree", "f_blocks", "f_bsize", "f_favail", "f_ffree", "f_files", "f_flag", "f_frsize")
+_STAT = (
+    "st_atime",
+    "st_ctime",
+    "st_gid",
+    "st_ino",
+    "st_mode",
+    "st_mtime",
+    "st_nlink",
+    "st_size",
+    "st_uid",
+)
+_SPACE = (
+    "f_bavail",
+    "f_bfree",
+    "f_blocks",
+    "f_bsize",
+    "f_favail",
+    "f_ffree",
+    "f_files",
+    "f_flag",
+    "f_frsize",
+)
 
 
 def folded(name: str) -> str:
@@ -32,7 +53,11 @@ class Folding(fuse.Operations):  # type: ignore[misc]
     def real(self, path: str) -> str:
         place = self.source
         for part in filter(None, path.split("/")):
-            same = [n for n in os.listdir(place) if folded(n) == folded(part)] if os.path.isdir(place) else []
+            same = (
+                [n for n in os.listdir(place) if folded(n) == folded(part)]
+                if os.path.isdir(place)
+                else []
+            )
             place = os.path.join(place, same[0] if same else part)
         return place
 
@@ -69,7 +94,9 @@ class Folding(fuse.Operations):  # type: ignore[misc]
         os.close(fh)
 
     def rename(self, old: str, new: str) -> None:
-        os.rename(self.real(old), os.path.join(os.path.dirname(self.real(new)), os.path.basename(new)))
+        os.rename(
+            self.real(old), os.path.join(os.path.dirname(self.real(new)), os.path.basename(new))
+        )
 
     def mkdir(self, path: str, mode: int) -> None:
         os.mkdir(self.real(path), mode)

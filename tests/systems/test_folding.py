@@ -1,4 +1,6 @@
-"""Notes on a file system that does not tell letters of two cases, nor Unicode forms, apart: mounted for real."""
+"""Notes on a file system that does not tell letters of two cases, nor Unicode forms, apart: mounted
+for real.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +47,12 @@ def folding(tmp_path: Path) -> Iterator[Path]:
     place.mkdir()
     with mounted(source, place) as root:
         (root / "memory").mkdir()
-        (root / "memory/Kettle.md").write_text("# Kettle\n\nThe kettle is blue.\n", encoding="utf-8")
-        (root / "memory/tea.md").write_text("# Tea\n\nThree minutes, see [[kettle]].\n", encoding="utf-8")
+        (root / "memory/Kettle.md").write_text(
+            "# Kettle\n\nThe kettle is blue.\n", encoding="utf-8"
+        )
+        (root / "memory/tea.md").write_text(
+            "# Tea\n\nThree minutes, see [[kettle]].\n", encoding="utf-8"
+        )
         yield root
 
 
@@ -63,7 +69,12 @@ def test_a_note_is_named_in_any_case(folding: Path) -> None:
     assert (folding / "MEMORY/KETTLE.MD").exists(), "the file system folds case"
     with opened(folding) as memory:
         memory.sync()
-        for written in ("memory/kettle.md", "MEMORY/KETTLE.md:3", f"{folding}/Memory/kettle.md", "[[KETTLE]]"):
+        for written in (
+            "memory/kettle.md",
+            "MEMORY/KETTLE.md:3",
+            f"{folding}/Memory/kettle.md",
+            "[[KETTLE]]",
+        ):
             assert memory.get(written).path == "memory/Kettle.md", written
 
 
@@ -82,7 +93,9 @@ def test_what_is_remembered_goes_into_the_note_that_is_there(folding: Path) -> N
     assert sorted(os.listdir(folding / "memory")) == ["Kettle.md", "tea.md"]
     assert "two litres" in (folding / "memory/Kettle.md").read_text(encoding="utf-8")
     found = paths(folding, "how many litres does the kettle hold")
-    assert {path.casefold() for path in found if "kettle" in path.casefold()} == {"memory/kettle.md"}
+    assert {path.casefold() for path in found if "kettle" in path.casefold()} == {
+        "memory/kettle.md"
+    }
     assert len({path for path in found if "kettle" in path.casefold()}) == 1
 
 
@@ -98,7 +111,9 @@ def test_the_workspace_in_another_case_has_the_same_index(folding: Path) -> None
     (folding / "notes/memory/a.md").write_text("# A\n\nThe lamp is green.\n", encoding="utf-8")
     assert paths(folding / "notes", "lamp") == ["memory/a.md"]
     assert paths(folding / "NOTES", "lamp") == ["memory/a.md"]
-    assert [p.name for p in (folding / "notes").iterdir() if p.name.startswith(".notewell")] == [".notewell"]
+    assert [p.name for p in (folding / "notes").iterdir() if p.name.startswith(".notewell")] == [
+        ".notewell"
+    ]
 
 
 def test_another_unicode_form_of_a_name_is_the_same_note(folding: Path) -> None:

@@ -1,4 +1,6 @@
-"""What Windows writes, read as it would be there: drive letters, backslashes, CRLF and code pages."""
+"""What Windows writes, read as it would be there: drive letters, backslashes, CRLF and code
+pages.
+"""
 
 from __future__ import annotations
 
@@ -66,14 +68,17 @@ def test_other_drives_folders_and_shares_are_outside(written: str) -> None:
         (".\\memory\\auth.md", "./memory/auth.md", ""),
     ],
 )
-def test_a_drive_letter_is_no_line_and_backslashes_part_folders(written: str, name: str, anchor: str) -> None:
+def test_a_drive_letter_is_no_line_and_backslashes_part_folders(
+    written: str, name: str, anchor: str
+) -> None:
     readings = [(end.name, end.anchor) for end in parse_reference(written).readings]
     assert (name, anchor) in readings
 
 
 def test_notes_with_crlf_keep_it_and_are_cited_by_the_same_lines(root: Path, write: Write) -> None:
     text = (
-        "---\r\ntitle: Staging\r\n---\r\n# Ports\r\n\r\nThe staging port is 8443.\r\n\r\n## Old\r\n\r\nIt was 8080.\r\n"
+        "---\r\ntitle: Staging\r\n---\r\n# Ports\r\n\r\nThe staging port is 8443.\r\n\r\n## "
+        "Old\r\n\r\nIt was 8080.\r\n"
     )
     write("memory/ports.md", text)
     with Memory.open(root, embedder=HashedEmbedder()) as memory:

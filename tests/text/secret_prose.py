@@ -1,4 +1,5 @@
-"""Secrets as people write them down in prose, in twelve languages, and ordinary texts with the same words.
+"""Secrets as people write them down in prose, in twelve languages, and ordinary texts with the same
+words.
 
 Each form has one gap for a value. The values are put together here, so that no scanner mistakes
 this file for a leak.
@@ -13,18 +14,41 @@ _STYLES = {
         *("Mp7" + "!qLz92x", "tr0ub" + "4dor&3", "zX9-pass" + "-4471", "Ab7kd" + "92JQm"),
         *("xK4#ver" + "anda", "9fGh-" + "22kL", "Lima#" + "2207x", "hV8kq" + "2Wz"),
         *("B3rg!" + "see", "Qw8!" + "zhang2026", "p4ss" + "Kiosk", "v7$Nor" + "dlicht"),
-        *("aB3_kQ9" + "zLmN2", "Wrona_" + "2033k", "Tr3no_" + "Blu88", "Kx7_lan" + "tern_R2", "q4_Zw8" + "_Lm0x"),
+        *(
+            "aB3_kQ9" + "zLmN2",
+            "Wrona_" + "2033k",
+            "Tr3no_" + "Blu88",
+            "Kx7_lan" + "tern_R2",
+            "q4_Zw8" + "_Lm0x",
+        ),
     ),
     "words": (
         *("korallenriff" + "-9-tiger", "papillon" + "-bleu-7", "sunflower" + "42"),
         *("Winter" + "2019!", "blauer-fisch" + "-88", "gato-verde" + "-31"),
-        *("rosso.mare" + ".5", "kirsche" + "77", "gato_azul" + "_58", "Winter_" + "2019!", "nuvola_" + "blu47"),
+        *(
+            "rosso.mare" + ".5",
+            "kirsche" + "77",
+            "gato_azul" + "_58",
+            "Winter_" + "2019!",
+            "nuvola_" + "blu47",
+        ),
         *("kx9-Lorry" + "-55", "Vos_88" + "bos", "zilver_" + "Meeuw931"),
     ),
-    "digits": ("8361" + "52", "44" + "71", "9021" + "0738", "58" + "23", "731" + "90", "2580" + "1"),
+    "digits": (
+        "8361" + "52",
+        "44" + "71",
+        "9021" + "0738",
+        "58" + "23",
+        "731" + "90",
+        "2580" + "1",
+    ),
     "phrase": (
         *("correct horse " + "battery staple", "vier ruhige " + "graue elefanten"),
-        *("une lampe " + "sous la neige", "siete barcos " + "de papel", "ozone river " + "apple stone"),
+        *(
+            "une lampe " + "sous la neige",
+            "siete barcos " + "de papel",
+            "ozone river " + "apple stone",
+        ),
     ),
     "key": (
         "wJalrXUtnFEMI7K7MDENG" + "bPxRfiCYz9Kq2LtA4v",
@@ -313,8 +337,9 @@ LOOK_ALIKES = [
     "비밀번호가 틀리면 401 오류",
 ]
 
-# What the rules of version 3 missed in 60 forms that a reviewer wrote, then one that was held out until then, then 72
-# forms of which those rules found 35. The rules of version 4 were fitted to all of these.
+# What the rules of version 3 missed in 60 forms that a reviewer wrote, then one that was held out
+# until then, then 72 forms of which those rules found 35. The rules of version 4 were fitted to all
+# of these.
 FURTHER_FORMS = [
     # English
     "We changed the staging db password last night to {words}.",
@@ -578,11 +603,8 @@ LATER_FORMS = [
     # Korean
     "새 비밀번호는 {mixed}입니다",
     "와이파이 비번 {words}",
-    #
-    # Written after the rules of version 4, which found 32 of these 36 with the values of that day, and 31 with the
-    # values that they get here; nothing was changed for them.
-    #
-    # English
+    #  Written after the rules of version 4, which found 32 of these 36 with the values of that day,
+    # and 31 with the values that they get here; nothing was changed for them.  English
     "Dad's phone: passcode {digits}, same as the tablet.",
     "The Wi-Fi password at the lake house has been {words} since spring.",
     "Ravi says the password to the build server is {mixed}; please rotate it.",

@@ -1,6 +1,7 @@
 """Forms of secrets with the kind they are taken for, and ordinary texts that only look like one.
 
-Every value is made up while the tests are collected, from parts, so that no scanner mistakes this file for a leak.
+Every value is made up while the tests are collected, from parts, so that no scanner mistakes this
+file for a leak.
 """
 
 from __future__ import annotations
@@ -10,13 +11,19 @@ import string
 import uuid
 
 _RANDOM = random.Random(11)
-HEX, UPPER, LOWER = "0123456789abcdef", string.ascii_uppercase + "234567", string.ascii_lowercase + string.digits
+HEX, UPPER, LOWER = (
+    "0123456789abcdef",
+    string.ascii_uppercase + "234567",
+    string.ascii_lowercase + string.digits,
+)
 ALNUM = string.ascii_letters + string.digits
 B64 = ALNUM + "+/"
 
 
 def made(length: int, alphabet: str = ALNUM) -> str:
-    """A value as an issuer makes one: random, with a digit, a capital and a small letter where there may be."""
+    """A value as an issuer makes one: random, with a digit, a capital and a small letter where
+    there may be.
+    """
     sure = [c for c in "a7K" if c in alphabet][: max(0, length)]
     rest = [_RANDOM.choice(alphabet) for _ in range(length - len(sure))]
     return "".join([*sure, *rest])
@@ -26,7 +33,8 @@ def some_id() -> str:
     return str(uuid.UUID(int=_RANDOM.getrandbits(128), version=4))
 
 
-# Tokens that are known by their form. Those of the fault report first: the 47 that passed, then those that were caught.
+# Tokens that are known by their form. Those of the fault report first: the 47 that passed, then
+# those that were caught.
 REPORTED = [
     ("openrouter-key", "sk-or-v1-" + made(64, HEX)),
     ("openai-key", "sk-" + made(32, HEX)),  # DeepSeek
@@ -56,7 +64,10 @@ REPORTED = [
     ("plaid-token", "access-production-" + some_id()),
     ("braintree-token", "access_token$production$" + made(16, LOWER) + "$" + made(32, HEX)),
     ("facebook-token", "EAAC" + made(160)),
-    ("slack-token", "xoxc-" + made(12, string.digits) + "-" + made(12, string.digits) + "-" + made(64, HEX)),
+    (
+        "slack-token",
+        "xoxc-" + made(12, string.digits) + "-" + made(12, string.digits) + "-" + made(64, HEX),
+    ),
     ("slack-token", "xoxd-" + made(60) + "%2B" + made(40) + "%3D"),
     ("gitlab-token", "GR1348941" + made(20)),
     ("gitlab-token", "glcbt-" + made(20)),
@@ -130,7 +141,10 @@ COLLECTED = [
     ("pulumi-token", "pul-" + made(40, HEX)),
     ("infracost-key", "ico-" + made(32)),
     ("prefect-token", "pnu_" + made(36)),
-    ("onepassword-key", f"A3-{made(6, UPPER)}-{made(6, UPPER)}-{made(5, UPPER)}-{made(5, UPPER)}-{made(5, UPPER)}"),
+    (
+        "onepassword-key",
+        f"A3-{made(6, UPPER)}-{made(6, UPPER)}-{made(5, UPPER)}-{made(5, UPPER)}-{made(5, UPPER)}",
+    ),
     ("gitlab-token", "glagent-" + made(50)),
     ("gitlab-token", "glsoat-" + made(20)),
     ("bitbucket-token", "ATCTT3xFfGN0" + made(170)),
@@ -223,10 +237,19 @@ BESIDE = [
     ("secret", "SECRET_KEY = 'django-insecure-" + made(20) + "(" + made(10) + "#x'"),
     ("private-key", f"> -----BEGIN RSA PRIVATE KEY-----\n{_QUOTED_KEY}\n\nThe rest"),
     ("private-key", f"-----BEGIN OPENSSH PRIVATE KEY-----\n{KEY_LINES}"),
-    ("private-key", f"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES\n\n{KEY_LINES}\n…"),
+    (
+        "private-key",
+        f"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES\n\n{KEY_LINES}\n…",
+    ),
     ("private-key", f"-----BEGIN RSA PRIVATE KEY-----\n{KEY_LINES}\n-----END RSA PRIVATE KEY-----"),
     ("private-key", f'"-----BEGIN PRIVATE KEY-----\\n{made(64, B64)}\\n{made(64, B64)}\\n"'),
-    ("putty-key", f"PuTTY-User-Key-File-3: ssh-rsa\nPrivate-Lines: 2\n{made(64, B64)}\n{made(40, B64)}\nPrivate-MAC: x"),
+    (
+        "putty-key",
+        (
+            f"PuTTY-User-Key-File-3: ssh-rsa\nPrivate-Lines: 2\n{made(64, B64)}\n{made(40, B64)}\n"
+            "Private-MAC: x"
+        ),
+    ),
     ("url-password", "https://u:p" + "@ssw0rd1@host/path"),
     ("url-password", "postgres://admin:correct" + "-horse@db.internal:5432/shop"),
     ("url-password", "redis://:s3c" + "r3t@cache:6379/0"),
@@ -250,7 +273,10 @@ BESIDE = [
     ("secret", f"https://api.example.org/v1?access_token={made(32)}&limit=3"),
     ("secret", f"AccountName=shop;AccountKey={made(86)}==;EndpointSuffix=core"),
     ("slack-webhook", "https://hooks.slack.com/" + f"services/T{made(9)}/B{made(9)}/{made(24)}"),
-    ("discord-webhook", "https://discord.com/api/webhooks/" + made(18, string.digits) + "/" + made(68)),
+    (
+        "discord-webhook",
+        "https://discord.com/api/webhooks/" + made(18, string.digits) + "/" + made(68),
+    ),
     ("private", "<private>my salary and more</private>"),
     ("password", f"export PGPASSWORD={_PASS}"),
     ("password", f"--password={_PASS}"),
@@ -260,7 +286,7 @@ BESIDE = [
     ("secret", f"token = '{made(40)}'"),
     ("secret", f"credentials: {made(20)}"),
     ("authorization", f"curl -H 'X-Auth: Bearer {made(24)}' https://example.org"),
-    ("password", f"PASSWORD: \"{_PASS}\""),
+    ("password", f'PASSWORD: "{_PASS}"'),
     ("password", f"passwd={_PASS},user=mira"),
     ("password", f"Server=db;Uid=shop;Pwd={_PASS};Encrypt=true"),
     ("password", f"jdbc:mysql://db/shop?user=mira&password={_PASS}"),
@@ -268,34 +294,70 @@ BESIDE = [
     ("password", f"my password is {_PASS} since May"),
     ("password", f"Пароль: {_PASS}"),
     ("password", f"mot de passe : {_PASS}"),
-]  # fmt: skip
+]
 
 # … and further ones: words of other languages, commands, files.
 FURTHER = [
-    *[("password", f"{word} {_PASS}") for word in (
-        "Kennwort:", "contraseña:", "senha:", "palavra-passe:", "wachtwoord:", "hasło:", "Şifre:", "ŞİFRE:",
-        "パスワード：", "비밀번호:", "كلمة المرور:", "كلمة السر:", "סיסמה:", "lösenord:", "adgangskode:", "passord:", "salasana:",
-        "heslo:", "jelszó:", "parola:", "mật khẩu:", "kata sandi:", "รหัสผ่าน:", "पासवर्ड:", "clave:", "пароль =", "口令：",
-    )],
+    *[
+        ("password", f"{word} {_PASS}")
+        for word in (
+            "Kennwort:",
+            "contraseña:",
+            "senha:",
+            "palavra-passe:",
+            "wachtwoord:",
+            "hasło:",
+            "Şifre:",
+            "ŞİFRE:",
+            "パスワード：",
+            "비밀번호:",
+            "كلمة المرور:",
+            "كلمة السر:",
+            "סיסמה:",
+            "lösenord:",
+            "adgangskode:",
+            "passord:",
+            "salasana:",
+            "heslo:",
+            "jelszó:",
+            "parola:",
+            "mật khẩu:",
+            "kata sandi:",
+            "รหัสผ่าน:",
+            "पासवर्ड:",
+            "clave:",
+            "пароль =",
+            "口令：",
+        )
+    ],
     ("password", f"docker login -u mira -p {_PASS} registry.example.org"),
     ("password", f"redis-cli -h cache -a {_PASS} ping"),
     ("password", f"openssl rsa -in a.pem -passin pass:{_PASS}"),
     ("password", f"tool --user mira --password {_PASS} run"),
     ("password", f"WIFI:T:WPA;S:home;P:{_PASS};;"),
     ("otp-secret", f"otpauth://totp/shop:mira?secret={made(32, UPPER)}&issuer=shop"),
-    ("seed-phrase", "seed phrase: " + " ".join(["ozone", "river", "apple", "stone", "cloud", "tiger"] * 2)),
+    (
+        "seed-phrase",
+        "seed phrase: " + " ".join(["ozone", "river", "apple", "stone", "cloud", "tiger"] * 2),
+    ),
     ("password", f"<password>{_PASS}</password>"),
     ("password", f'<add key="ClearTextPassword" value="{_PASS}" />'),
     ("secret", f"ALGOLIA_ADMIN_KEY={made(32, HEX)}"),
     ("secret", f"//registry.npmjs.org/:_authToken={some_id()}"),
-    ("password", f"dbPass = \"{_PASS}\""),
-    ("teams-webhook", f"https://x.webhook.office.com/webhookb2/{some_id()}@{some_id()}/IncomingWebhook/{made(32, HEX)}/{some_id()}"),
-    ("telegram-token", f"https://api.telegram.org/bot{made(10, string.digits)}:AA{made(33)}/sendMessage"),
+    ("password", f'dbPass = "{_PASS}"'),
+    (
+        "teams-webhook",
+        f"https://x.webhook.office.com/webhookb2/{some_id()}@{some_id()}/IncomingWebhook/{made(32, HEX)}/{some_id()}",
+    ),
+    (
+        "telegram-token",
+        f"https://api.telegram.org/bot{made(10, string.digits)}:AA{made(33)}/sendMessage",
+    ),
     ("password", f'{{\\"password\\": \\"{_PASS}\\"}}'),
     ("password", f"Passcode: {made(6, string.digits)}"),
     ("signature", f"https://b.s3.amazonaws.com/a?X-Amz-Date=1&X-Amz-Signature={made(64, HEX)}"),
     ("secret", f"Endpoint=sb://x/;SharedAccessKeyName=a;SharedAccessKey={made(43)}="),
-]  # fmt: skip
+]
 
 # How a token may stand in a note.
 CONTEXTS = {

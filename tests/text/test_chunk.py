@@ -19,12 +19,34 @@ SMALL = ChunkSize(tokens=60, overlap=12)
 SLACK = 1  # a line end between the pieces of a long line and the next line
 
 WORDS = (
-    "alpha", "beta", "gamma.", "delta,", "epsilon!", "zeta;", "東京都の夜景。", "привет", "한국어", "naïve",
-    "👩\u200d💻", "https://example.com/a/b",
-)  # fmt: skip
+    "alpha",
+    "beta",
+    "gamma.",
+    "delta,",
+    "epsilon!",
+    "zeta;",
+    "東京都の夜景。",
+    "привет",
+    "한국어",
+    "naïve",
+    "👩\u200d💻",
+    "https://example.com/a/b",
+)
 PIECES = st.one_of(
     st.sampled_from(
-        ["", "", " ", "# One", "## Two", "### Three", "- item", "  - nested", "```", "| a | b |", "|--|--|"]
+        [
+            "",
+            "",
+            " ",
+            "# One",
+            "## Two",
+            "### Three",
+            "- item",
+            "  - nested",
+            "```",
+            "| a | b |",
+            "|--|--|",
+        ]
     ),
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=60).map(" ".join),
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=25).map(lambda w: "- " + " ".join(w)),
@@ -42,7 +64,12 @@ def prose(paragraphs: int, *, seed: int = 0, sentences: int = 4) -> list[str]:
     letters = "abcdefghijklmnopqrstuvwxyz"
 
     def sentence() -> str:
-        return " ".join("".join(rng.choices(letters, k=rng.randint(2, 9))) for _ in range(12)).capitalize() + "."
+        return (
+            " ".join(
+                "".join(rng.choices(letters, k=rng.randint(2, 9))) for _ in range(12)
+            ).capitalize()
+            + "."
+        )
 
     return [" ".join(sentence() for _ in range(sentences)) for _ in range(paragraphs)]
 
@@ -53,19 +80,25 @@ def lines_of(parsed: Parsed, passage: Passage) -> str:
 
 def shared(one: str, other: str) -> str:
     """The longest end of one text that begins the other."""
-    return next((other[:n] for n in range(min(len(one), len(other)), 0, -1) if one.endswith(other[:n])), "")
+    return next(
+        (other[:n] for n in range(min(len(one), len(other)), 0, -1) if one.endswith(other[:n])), ""
+    )
 
 
 @given(TEXTS, SIZES, st.booleans())
 @settings(max_examples=150, deadline=None)
-def test_passages_are_bounded_exact_and_leave_nothing_out(text: str, size: ChunkSize, entries: bool) -> None:
+def test_passages_are_bounded_exact_and_leave_nothing_out(
+    text: str, size: ChunkSize, entries: bool
+) -> None:
     parsed = parse(text)
     passages = chunk(parsed, size, entries=entries)
     for passage in passages:
         assert passage.text.strip()
         assert count_tokens(passage.text) <= size.tokens + SLACK
         squeezed = "\n".join(line if line.strip() else "" for line in passage.text.split("\n"))
-        exact = "\n".join(line if line.strip() else "" for line in lines_of(parsed, passage).split("\n"))
+        exact = "\n".join(
+            line if line.strip() else "" for line in lines_of(parsed, passage).split("\n")
+        )
         assert squeezed in exact
     covered = {n for p in passages for n in range(p.start_line, p.end_line + 1)}
     body = [b for b in parsed.blocks if b.kind is not BlockKind.HEADING]
@@ -86,7 +119,9 @@ def test_every_word_of_the_body_is_in_a_passage(text: str, size: ChunkSize) -> N
 
 
 def test_a_short_section_is_one_passage() -> None:
-    assert chunk(parse("# A\n\none\n\n- two\n- three\n")) == [Passage(3, 6, ("A",), "one\n\n- two\n- three")]
+    assert chunk(parse("# A\n\none\n\n- two\n- three\n")) == [
+        Passage(3, 6, ("A",), "one\n\n- two\n- three")
+    ]
 
 
 def test_the_heading_path_is_on_each_passage_and_before_what_a_model_sees() -> None:
@@ -179,7 +214,9 @@ def test_a_line_at_the_top_moves_no_border_below(joint: str) -> None:
     texts = [joint.join(prose(120, seed=seed, sentences=2)) for seed in range(25)]
     fresh = [changed(text, f"A new first line.{joint}{text}") for text in texts]
     assert all(set(places) <= {0, 1, 2, 3} for places in fresh)  # the rest of the file, never
-    assert sum(set(places) <= {0, 1} for places in fresh) >= 23  # a border that must wait for room is rare
+    assert (
+        sum(set(places) <= {0, 1} for places in fresh) >= 23
+    )  # a border that must wait for room is rare
 
 
 def test_an_edit_in_the_middle_changes_its_neighbourhood_only() -> None:
@@ -231,7 +268,9 @@ def test_nothing_makes_nothing(text: str) -> None:
 
 
 def test_a_note_that_is_only_front_matter_is_one_passage() -> None:
-    assert chunk(parse("---\ntitle: x\ntags: [a]\n---\n\n")) == [Passage(2, 3, (), "title: x\ntags: [a]")]
+    assert chunk(parse("---\ntitle: x\ntags: [a]\n---\n\n")) == [
+        Passage(2, 3, (), "title: x\ntags: [a]")
+    ]
 
 
 @pytest.mark.parametrize("unit", ["x", "🇩🇪", "漢", "word ", "a. ", "- \n"])
@@ -243,7 +282,9 @@ def test_a_huge_text_takes_no_time_worth_naming(unit: str) -> None:
 def test_pieces_join_to_the_text_and_are_small_enough(text: str, most: int) -> None:
     parts = pieces(text, most)
     assert "".join(parts) == text
-    assert all(count_tokens(part) <= most for part in parts if len(part) > 8), "a cluster of marks cannot be cut"
+    assert all(count_tokens(part) <= most for part in parts if len(part) > 8), (
+        "a cluster of marks cannot be cut"
+    )
     assert pieces(text, count_tokens(text) or 1) == [text]
 
 

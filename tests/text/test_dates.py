@@ -41,7 +41,15 @@ def test_a_path_names_its_day_in_many_ways(path: str, day: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["MEMORY.md", "2026-02-30.md", "2026-13-01.md", "2026-02.md", "3000-01-01.md", "12026-02-10.md", "202602101.md"],
+    [
+        "MEMORY.md",
+        "2026-02-30.md",
+        "2026-13-01.md",
+        "2026-02.md",
+        "3000-01-01.md",
+        "12026-02-10.md",
+        "202602101.md",
+    ],
 )
 def test_a_path_that_names_no_day(path: str) -> None:
     assert date_of_path(path) is None
@@ -213,7 +221,9 @@ def test_several_days_come_in_the_order_of_the_question() -> None:
         ("지난주", "2026-03-09", "2026-03-15"),
     ],
 )
-def test_a_flag_is_the_first_or_the_last_day_of_what_it_names(text: str, first: str, last: str) -> None:
+def test_a_flag_is_the_first_or_the_last_day_of_what_it_names(
+    text: str, first: str, last: str
+) -> None:
     assert parse_day(text, NOW) == dt.date.fromisoformat(first)
     assert parse_day(text, NOW, end=True) == dt.date.fromisoformat(last)
 
@@ -221,15 +231,43 @@ def test_a_flag_is_the_first_or_the_last_day_of_what_it_names(text: str, first: 
 @pytest.mark.parametrize(
     "text",
     [
-        "", "soon", "2024-13", "0000", "2024-02-30", "last weak", "last week or so", "foo 2026-03-01", "march or april",
-        "2026-W60", "99999999", "13月", "in",
+        "",
+        "soon",
+        "2024-13",
+        "0000",
+        "2024-02-30",
+        "last weak",
+        "last week or so",
+        "foo 2026-03-01",
+        "march or april",
+        "2026-W60",
+        "99999999",
+        "13月",
+        "in",
     ],
-)  # fmt: skip
+)
 def test_a_flag_that_names_no_day_is_none(text: str) -> None:
     assert parse_day(text, NOW) is None
 
 
-PIECES = ("last", "3", "999", "weeks", "years", "ago", "in", "may", "31", "2024", "年", "月", "日", "前", ".", "-")
+PIECES = (
+    "last",
+    "3",
+    "999",
+    "weeks",
+    "years",
+    "ago",
+    "in",
+    "may",
+    "31",
+    "2024",
+    "年",
+    "月",
+    "日",
+    "前",
+    ".",
+    "-",
+)
 
 
 @given(st.text(max_size=60) | st.lists(st.sampled_from(PIECES)).map(" ".join))
@@ -240,7 +278,10 @@ def test_any_question_is_read_without_an_error(text: str) -> None:
         assert span.words in text
 
 
-@given(st.text(max_size=30) | st.lists(st.sampled_from((*PIECES, "d", "W", "Q", "last week"))).map(" ".join))
+@given(
+    st.text(max_size=30)
+    | st.lists(st.sampled_from((*PIECES, "d", "W", "Q", "last week"))).map(" ".join)
+)
 @settings(max_examples=300, deadline=None)
 def test_any_flag_is_read_without_an_error(text: str) -> None:
     first, last = parse_day(text, NOW), parse_day(text, NOW, end=True)

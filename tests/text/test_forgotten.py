@@ -16,11 +16,20 @@ def forgotten(text: str, path: str = "memory/a.md") -> Forgotten:
 
 
 def test_units_are_paragraphs_items_rows_and_headings() -> None:
-    text = "# Head\n\npara one\ngoes on\n- item\n  more\n- other\n\n```py\ncode\n\nrest\n```\n| a |\n| b |\n"
+    text = (
+        "# Head\n\npara one\ngoes on\n- item\n  more\n- other\n\n```py\ncode\n\nrest\n```\n| a "
+        "|\n| b |\n"
+    )
     assert [(a, b, unit.split("\n")[0]) for a, b, unit in units(text)] == [
-        (1, 1, "# Head"), (3, 4, "para one"), (5, 6, "- item"), (7, 7, "- other"), (10, 10, "code"), (12, 12, "rest"),
-        (14, 14, "| a |"), (15, 15, "| b |"),
-    ]  # fmt: skip
+        (1, 1, "# Head"),
+        (3, 4, "para one"),
+        (5, 6, "- item"),
+        (7, 7, "- other"),
+        (10, 10, "code"),
+        (12, 12, "rest"),
+        (14, 14, "| a |"),
+        (15, 15, "| b |"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -38,7 +47,9 @@ def test_it_is_found_however_it_is_wrapped_and_marked(text: str) -> None:
     assert count == 1
     assert not {"vault", "lisbon", "seven"} & set(normal_words(left))
     assert {"before", "after"} <= set(normal_words(left))
-    assert len(split_lines(left)) == len(split_lines(f"before\n{text}\nafter")), "lines keep their numbers"
+    assert len(split_lines(left)) == len(split_lines(f"before\n{text}\nafter")), (
+        "lines keep their numbers"
+    )
 
 
 def test_inside_a_line_only_its_words_go() -> None:
@@ -72,7 +83,10 @@ def test_an_emptied_code_block_leaves_no_open_fence() -> None:
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        (f"# Log\n\n## 23:53\n\n{FORGOTTEN}\n\n## Other\n\nkiln\n", "# Log\n\n\n\n\n\n## Other\n\nkiln\n"),
+        (
+            f"# Log\n\n## 23:53\n\n{FORGOTTEN}\n\n## Other\n\nkiln\n",
+            "# Log\n\n\n\n\n\n## Other\n\nkiln\n",
+        ),
         (f"# Log\n\nkiln\n\n## 23:53\n{FORGOTTEN}\n", "# Log\n\nkiln\n\n\n\n"),
         (f"## 23:53\n{FORGOTTEN}\n\n### Below\n\nkiln\n", "## 23:53\n\n\n### Below\n\nkiln\n"),
         (f"## 23:53\nkiln\n\n{FORGOTTEN}\n", "## 23:53\nkiln\n\n\n"),
@@ -96,7 +110,11 @@ def test_the_longer_of_two_that_begin_alike_goes_first() -> None:
 
 
 def test_what_nobody_sees_inside_a_word_is_not_there() -> None:
-    hidden = FORGOTTEN.replace("au", "a\u00adu").replace("sb", "s\u200bb").replace("ve", "v\u2060\u034fe")
+    hidden = (
+        FORGOTTEN.replace("au", "a\u00adu")
+        .replace("sb", "s\u200bb")
+        .replace("ve", "v\u2060\u034fe")
+    )
     assert normal_words(hidden) == normal_words(FORGOTTEN)
     for gone, text in ((FORGOTTEN, hidden), (hidden, FORGOTTEN)):
         assert forgotten(gone).without(f"a {text} b", "x")[1] == 1
@@ -113,7 +131,9 @@ OTHERS = st.text(alphabet="abc ->\r\n", max_size=60)
 
 
 @given(OTHERS, st.text(alphabet="xyzй中 -#>|\r\n", max_size=80), OTHERS)
-def test_no_word_of_it_is_left_and_every_other_word_and_line_stays(before: str, secret: str, after: str) -> None:
+def test_no_word_of_it_is_left_and_every_other_word_and_line_stays(
+    before: str, secret: str, after: str
+) -> None:
     text = f"{before}\n\n{secret}\n\n{after}"
     left, _ = forgotten(secret).without(text, "memory/a.md")
     assert not set("xyzй中") & set(left)
@@ -130,7 +150,10 @@ def test_without_tombstones_a_text_is_as_it_was(text: str) -> None:
 def test_what_is_broken_around_forgotten_text_stays() -> None:
     said = "The aquarium key hangs behind the green door."
     stones = Forgotten(tuple(tombstones(said, "a.md")))
-    assert stones.without(f"caf\udce9 \0 {said} \udcff end\n\0\n", "a.md") == ("caf\udce9 \0 . \udcff end\n\0\n", 1)
+    assert stones.without(f"caf\udce9 \0 {said} \udcff end\n\0\n", "a.md") == (
+        "caf\udce9 \0 . \udcff end\n\0\n",
+        1,
+    )
 
 
 def test_what_is_forgotten_in_one_note_is_hidden_there_alone_and_found_in_others() -> None:
@@ -140,4 +163,6 @@ def test_what_is_forgotten_in_one_note_is_hidden_there_alone_and_found_in_others
     assert here.without(inside, "memory/b.md") == (inside, 0)
     assert here.in_any_note.has(inside, "memory/b.md")
     assert here.has("Tea at four.", "memory/a.md")
-    assert not here.in_any_note.has("Tea at four.", "memory/b.md"), "too few letters to be told apart"
+    assert not here.in_any_note.has("Tea at four.", "memory/b.md"), (
+        "too few letters to be told apart"
+    )

@@ -12,7 +12,14 @@ from notewell.types import Turn
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 ours = st.sampled_from(
-    ["## user (line 3)", "\\## user, 2026-01-02 03:04:05 (line 3)", "---", "", "\n", "\u2028## x (line 1)"]
+    [
+        "## user (line 3)",
+        "\\## user, 2026-01-02 03:04:05 (line 3)",
+        "---",
+        "",
+        "\n",
+        "\u2028## x (line 1)",
+    ]
 )
 first, last = dt.datetime(1970, 1, 1), dt.datetime(2200, 1, 1)  # noqa: DTZ001 - of the clock on the wall
 times = st.none() | st.datetimes(first, last).map(lambda t: t.replace(microsecond=0))
@@ -41,7 +48,9 @@ def test_any_text_can_be_loaded(text: str) -> None:
 
 def test_people_can_read_it() -> None:
     said = Turn(12, "owner", "Which port?", dt.datetime(2026, 3, 19, 9, 0))  # noqa: DTZ001
-    assert dump(KeptTalk("/c/5.jsonl", "Ports", "ledger", (said, Turn(13, "agent", "8443.", None)))) == (
+    assert dump(
+        KeptTalk("/c/5.jsonl", "Ports", "ledger", (said, Turn(13, "agent", "8443.", None)))
+    ) == (
         '---\nconversation: "/c/5.jsonl"\ntitle: "Ports"\nproject: "ledger"\n---\n\n'
         "## user, 2026-03-19 09:00:00 (line 12)\n\nWhich port?\n\n## assistant (line 13)\n\n8443.\n\n"
     )

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from notewell.text.link_syntax import candidates_for, edges_of, lineage, link_key, link_list, place_of, slug
+from notewell.text.link_syntax import (
+    candidates_for,
+    edges_of,
+    lineage,
+    link_key,
+    link_list,
+    place_of,
+    slug,
+)
 from notewell.text.markdown import parse
 from notewell.types import Edge, End
 from tests.growth import Linear
@@ -125,7 +133,10 @@ def test_an_address_in_front_matter_is_no_place_here() -> None:
         ("memory/Deploy.md", "deploy"),
         ("../x/v1.2.md", "V1.2"),
         ("a/b/Note.markdown", "note.MD"),
-        ("s/rollout-2026-11-15-0195a2c4-1111-7222-8333-444455556666.jsonl", "0195a2c4-1111-7222-8333-444455556666"),
+        (
+            "s/rollout-2026-11-15-0195a2c4-1111-7222-8333-444455556666.jsonl",
+            "0195a2c4-1111-7222-8333-444455556666",
+        ),
     ],
 )
 def test_a_name_and_its_path_have_one_key(a: str, b: str) -> None:
@@ -155,7 +166,12 @@ def test_a_session_that_continues_another_derives_from_it() -> None:
         {"forkedFrom": {"sessionId": "three", "messageUuid": "q"}},
         {"sessionId": 7, "parentUuid": None, "payload": "text"},
     ]
-    found = lineage("sessions/two.jsonl", records, own="two", known={"m0": "sessions/one.jsonl", "m1": "no.jsonl"})
+    found = lineage(
+        "sessions/two.jsonl",
+        records,
+        own="two",
+        known={"m0": "sessions/one.jsonl", "m1": "no.jsonl"},
+    )
     assert {e.kind for e in found} == {"derives_from"}
     assert {e.start for e in found} == {End("sessions/two.jsonl")}
     assert [e.end.name for e in found] == ["one", "zero", "three", "sessions/one.jsonl"]
@@ -201,7 +217,9 @@ def test_any_text_is_read_and_lines_are_in_it(text: str) -> None:
 
 
 @given(
-    st.text(string.ascii_letters + string.digits + " ä数._-", min_size=1, max_size=20).map(str.strip).filter(bool),
+    st.text(string.ascii_letters + string.digits + " ä数._-", min_size=1, max_size=20)
+    .map(str.strip)
+    .filter(bool),
     st.text(string.ascii_letters + " ", max_size=10),
     st.text(string.ascii_letters + " .,", max_size=30),
 )
@@ -215,7 +233,14 @@ def test_a_wiki_link_is_found_wherever_it_stands(name: str, heading: str, around
 
 @pytest.mark.parametrize(
     "text",
-    ["[" * 10**6, "](" * 10**6, "`" * 1_000_001, "[[a" * 400_000, "](" + " " * 10**6, "[[a]]\n" * 150_000],
+    [
+        "[" * 10**6,
+        "](" * 10**6,
+        "`" * 1_000_001,
+        "[[a" * 400_000,
+        "](" + " " * 10**6,
+        "[[a]]\n" * 150_000,
+    ],
 )
 def test_a_hostile_note_costs_no_more_than_its_length(text: str, linear: Linear) -> None:
     linear(lambda one: edges_of("a.md", parse(one)), text)
@@ -229,7 +254,11 @@ def test_a_hostile_note_costs_no_more_than_its_length(text: str, linear: Linear)
         ("- [[a]]", 1.0, {"a"}),
         ("# [[a]]", 0.0, set()),
         ("- [[a]]\n- [[b]]\n- [[c]]\nOne more line without any link.", 0.75, {"a", "b", "c"}),
-        ("See [[a]], [[b]] and [[c]] for what the council decided about the pond in spring.", 0.0, set()),
+        (
+            "See [[a]], [[b]] and [[c]] for what the council decided about the pond in spring.",
+            0.0,
+            set(),
+        ),
         (
             "* [How to do it](https://x.org/til/Do%20It.md?plain=1#top) - 2021-02-03\n" * 3,
             1.0,

@@ -11,10 +11,31 @@ from notewell.text.markdown import list_items, parse, split_lines
 from notewell.types import BlockKind
 
 PIECES = (
-    "", "", "   ", "text", "more text: here", "# One", "## Two ##", "#", "===", "---", "- item", "  - nested",
-    "1. first", "  indented", "```", "```py", "~~~", "````", "| a | b |", "|---|---|", "| 1 | 2 |", "***",
-    "\tcode", "a ```b``` c",
-)  # fmt: skip
+    "",
+    "",
+    "   ",
+    "text",
+    "more text: here",
+    "# One",
+    "## Two ##",
+    "#",
+    "===",
+    "---",
+    "- item",
+    "  - nested",
+    "1. first",
+    "  indented",
+    "```",
+    "```py",
+    "~~~",
+    "````",
+    "| a | b |",
+    "|---|---|",
+    "| 1 | 2 |",
+    "***",
+    "\tcode",
+    "a ```b``` c",
+)
 
 
 def kinds(text: str) -> list[tuple[str, int, int]]:
@@ -22,7 +43,10 @@ def kinds(text: str) -> list[tuple[str, int, int]]:
 
 
 def test_a_document_of_every_kind() -> None:
-    text = "# Title\n\nOne paragraph\nof two lines.\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\nx\n```\n"
+    text = (
+        "# Title\n\nOne paragraph\nof two lines.\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 "
+        "| 2 |\n\n```\nx\n```\n"
+    )
     assert kinds(text) == [
         ("heading", 1, 1),
         ("paragraph", 3, 4),
@@ -60,7 +84,10 @@ def test_a_rule_after_a_blank_line_is_no_heading() -> None:
 
 
 def test_a_fence_keeps_what_looks_like_markdown() -> None:
-    assert kinds("~~~\n# no heading\n- no list\n```\n~~~\nafter") == [("fence", 1, 5), ("paragraph", 6, 6)]
+    assert kinds("~~~\n# no heading\n- no list\n```\n~~~\nafter") == [
+        ("fence", 1, 5),
+        ("paragraph", 6, 6),
+    ]
 
 
 def test_a_longer_fence_holds_a_shorter_one() -> None:
@@ -82,7 +109,10 @@ def test_a_table_needs_its_rule() -> None:
 
 def test_a_list_spans_blank_lines_and_indented_text() -> None:
     parsed = parse("1. one\n\n   more of one\n   - nested\n2. two\n   ```\n# code\n   ```\n\nafter")
-    assert [(b.kind.value, b.start_line, b.end_line) for b in parsed.blocks] == [("list", 1, 8), ("paragraph", 10, 10)]
+    assert [(b.kind.value, b.start_line, b.end_line) for b in parsed.blocks] == [
+        ("list", 1, 8),
+        ("paragraph", 10, 10),
+    ]
     assert list_items(parsed.lines, parsed.blocks[0]) == [(1, 4), (5, 8)]
 
 
@@ -97,7 +127,10 @@ def test_line_ends_change_no_block() -> None:
 
 
 def test_front_matter_values() -> None:
-    parsed = parse("---\nTitle: \"A: B\"\ntags: [x, 'y', ]\nlinks:\n  - a\n  - b\nempty:\n# a comment\n---\nbody")
+    parsed = parse(
+        "---\nTitle: \"A: B\"\ntags: [x, 'y', ]\nlinks:\n  - a\n  - b\nempty:\n# a comment\n---\n"
+        "body"
+    )
     assert parsed.front == {"title": "A: B", "tags": ("x", "y"), "links": ("a", "b"), "empty": ""}
     assert [(b.start_line, b.end_line) for b in parsed.blocks] == [(10, 10)]
 
@@ -110,10 +143,19 @@ def test_front_matter_opens_the_text_and_is_closed() -> None:
 def test_prose_between_two_rules_is_no_front_matter() -> None:
     parsed = parse("---\nKeep this: it matters.\nA sentence.\n---\nafter")
     assert parsed.front == {}
-    assert {n for b in parsed.blocks for n in range(b.start_line, b.end_line + 1)} == {1, 2, 3, 4, 5}
+    assert {n for b in parsed.blocks for n in range(b.start_line, b.end_line + 1)} == {
+        1,
+        2,
+        3,
+        4,
+        5,
+    }
 
 
-@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=12), max_size=25), st.sampled_from(["\n", "\r\n", "\r"]))
+@given(
+    st.lists(st.sampled_from(PIECES) | st.text(max_size=12), max_size=25),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+)
 @settings(max_examples=300, deadline=None)
 def test_every_line_with_text_is_in_exactly_one_block(pieces: list[str], end: str) -> None:
     parsed = parse(end.join(["intro", *pieces]))  # "intro": no front matter
@@ -121,7 +163,10 @@ def test_every_line_with_text_is_in_exactly_one_block(pieces: list[str], end: st
     assert seen == sorted(set(seen))
     missed = [n for n, line in enumerate(parsed.lines, 1) if line.strip() and n not in set(seen)]
     assert missed == []
-    assert all(parsed.lines[b.start_line - 1].strip() and parsed.lines[b.end_line - 1].strip() for b in parsed.blocks)
+    assert all(
+        parsed.lines[b.start_line - 1].strip() and parsed.lines[b.end_line - 1].strip()
+        for b in parsed.blocks
+    )
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=25))

@@ -5,12 +5,44 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from notewell.text.markdown import front_matter, parse, split_lines
-from notewell.text.note_edit import Insertion, cut, insertion, keep_ends, nested, tidy, with_front, with_tags
+from notewell.text.note_edit import (
+    Insertion,
+    cut,
+    insertion,
+    keep_ends,
+    nested,
+    tidy,
+    with_front,
+    with_tags,
+)
 
 LINES = st.sampled_from(
-    ["", "", "a line", "# Title", "## H", "### Sub", "- item", "  more of it", "1. one", "```py", "```", "~~~", "---",
-     "| a | b |", "| - | - |", "中文笔记", "한국어 메모", "> quote", "  ", "key: value", "\ttab", "***", "* star"]
-)  # fmt: skip
+    [
+        "",
+        "",
+        "a line",
+        "# Title",
+        "## H",
+        "### Sub",
+        "- item",
+        "  more of it",
+        "1. one",
+        "```py",
+        "```",
+        "~~~",
+        "---",
+        "| a | b |",
+        "| - | - |",
+        "中文笔记",
+        "한국어 메모",
+        "> quote",
+        "  ",
+        "key: value",
+        "\ttab",
+        "***",
+        "* star",
+    ]
+)
 ENTRIES = st.one_of(
     st.lists(LINES, min_size=1, max_size=6).map("\n".join),
     st.text(min_size=1, max_size=80),
@@ -34,12 +66,20 @@ def test_lines_keep_their_ends() -> None:
     assert "".join(keep_ends(text)) == text
 
 
-@given(notes(), ENTRIES, st.sampled_from(["", "H", "Sub", "New"]), st.sampled_from(["", "14:05"]), st.booleans())
+@given(
+    notes(),
+    ENTRIES,
+    st.sampled_from(["", "H", "Sub", "New"]),
+    st.sampled_from(["", "14:05"]),
+    st.booleans(),
+)
 @example("## H\n", "x", "H", "", False)
 @example("a", "x", "", "14:05", False)
 @example("---\nopen: 1\n", "---\nb", "", "", False)
 @example("- item\n~~~\n## H", "1. one", "", "", True)
-def test_what_goes_in_comes_out_again_to_the_byte(text: str, given: str, heading: str, own: str, bullets: bool) -> None:
+def test_what_goes_in_comes_out_again_to_the_byte(
+    text: str, given: str, heading: str, own: str, bullets: bool
+) -> None:
     entry = tidy(given)
     assume(entry.strip())
     found = insertion(text, entry, heading=heading, own_heading=own, bullets=bullets)
@@ -48,9 +88,15 @@ def test_what_goes_in_comes_out_again_to_the_byte(text: str, given: str, heading
     bare = [line.strip().removeprefix("- ").strip() for line in there]
     assert bare == [line.strip().removeprefix("- ").strip() for line in entry.split("\n")]
     assert parse(new).front == parse(text).front, "nothing that was text becomes front matter"
-    assert text == "" or new.endswith(("\n", "\r")) == text.endswith(("\n", "\r")) or found.offset < len(text)
+    assert (
+        text == ""
+        or new.endswith(("\n", "\r")) == text.endswith(("\n", "\r"))
+        or found.offset < len(text)
+    )
     assert {c for c in new if c in "\r\n"} <= ({c for c in text if c in "\r\n"} or {"\n"})
-    assume(not found.text.endswith(("\n\n", "\r\r", "\r\n\r\n")))  # above an underlined heading one blank line stays
+    assume(
+        not found.text.endswith(("\n\n", "\r\r", "\r\n\r\n"))
+    )  # above an underlined heading one blank line stays
     assert cut(new, found.start_line, found.end_line) == text
 
 
@@ -58,9 +104,9 @@ def test_text_goes_to_the_end_of_its_section_and_not_into_the_next() -> None:
     text = "# T\n\n## Decisions\n\nfirst\n\n### Detail\n\nx\n\n## Other\n\ny\n"
     new = put(text, insertion(text, "second", heading="decisions"))
     assert new == "# T\n\n## Decisions\n\nfirst\n\nsecond\n\n### Detail\n\nx\n\n## Other\n\ny\n"
-    assert [b.heading for b in parse(new).blocks if "second" in parse(new).lines[b.start_line - 1]] == [
-        ("T", "Decisions")
-    ]
+    assert [
+        b.heading for b in parse(new).blocks if "second" in parse(new).lines[b.start_line - 1]
+    ] == [("T", "Decisions")]
 
 
 def test_a_missing_heading_is_made_at_the_end() -> None:
@@ -125,7 +171,9 @@ def test_a_heading_goes_with_its_only_text_and_stays_with_more() -> None:
         ("#tag is no heading", 3, "#tag is no heading"),
     ],
 )
-def test_headings_of_an_entry_go_under_the_one_it_is_put_under(text: str, least: int, wanted: str) -> None:
+def test_headings_of_an_entry_go_under_the_one_it_is_put_under(
+    text: str, least: int, wanted: str
+) -> None:
     assert nested(text, least) == wanted
     assert nested(wanted, least) == wanted
 
@@ -138,7 +186,10 @@ def test_headings_of_an_entry_go_under_the_one_it_is_put_under(text: str, least:
         ("---\ntitle: A\n---\n# A\n", "---\ntitle: A\npinned: true\n---\n# A\n"),
         ("---\nPinned : no\ntitle: A\n---\n", "---\ntitle: A\npinned: true\n---\n"),
         ("---\r\ntitle: A\r\n---\r\n# A", "---\r\ntitle: A\r\npinned: true\r\n---\r\n# A"),
-        ("---\nprose between rules\n---\n", "---\npinned: true\n---\n---\nprose between rules\n---\n"),
+        (
+            "---\nprose between rules\n---\n",
+            "---\npinned: true\n---\n---\nprose between rules\n---\n",
+        ),
     ],
 )
 def test_a_key_of_front_matter_is_set_once(text: str, made: str) -> None:

@@ -1,4 +1,6 @@
-"""Which time a question is about: now unless it says otherwise, a period, the past, or how something came about."""
+"""Which time a question is about: now unless it says otherwise, a period, the past, or how
+something came about.
+"""
 
 from __future__ import annotations
 
@@ -111,13 +113,16 @@ def test_a_question_about_history_is_told_from_one_about_a_state(question: str) 
         ("2026年之前是谁?", "2025-12-31"),
     ],
 )
-def test_a_period_ends_on_its_last_day_and_before_one_is_the_day_before_it(question: str, last: str) -> None:
+def test_a_period_ends_on_its_last_day_and_before_one_is_the_day_before_it(
+    question: str, last: str
+) -> None:
     assert asked(question).until == dt.date.fromisoformat(last)
     assert asked(question).tense is not Tense.HISTORY
 
 
 @pytest.mark.parametrize(
-    "question", ["in this year", "who is it today?", "dieses Jahr", "cette année", "今年", "since June"]
+    "question",
+    ["in this year", "who is it today?", "dieses Jahr", "cette année", "今年", "since June"],
 )
 def test_a_period_that_is_not_over_is_now(question: str) -> None:
     assert asked(question).until is None
@@ -135,7 +140,9 @@ def test_a_period_that_is_not_over_is_now(question: str) -> None:
         ("搬家之前房租是多少?", "搬家", "房租是"),
     ],
 )
-def test_before_an_event_names_it_and_what_is_asked(question: str, event: str, subject: str) -> None:
+def test_before_an_event_names_it_and_what_is_asked(
+    question: str, event: str, subject: str
+) -> None:
     found = asked(question)
     assert found.before == query_terms(event).words
     assert found.subject == frozenset(query_terms(subject).words)
@@ -143,7 +150,10 @@ def test_before_an_event_names_it_and_what_is_asked(question: str, event: str, s
 
 
 def test_words_for_the_time_are_not_what_a_question_is_about() -> None:
-    assert asked("Which port does staging use now?").subject == asked("Which port does staging use in June?").subject
+    assert (
+        asked("Which port does staging use now?").subject
+        == asked("Which port does staging use in June?").subject
+    )
     assert asked("Do we still print it?").subject == {"print"}
 
 

@@ -40,15 +40,27 @@ def left(text: str) -> str:
     [
         ("a <private>b</private> c", ["<private>b</private>"]),
         ("a <PRIVATE>b\nc</Private> d", ["<PRIVATE>b\nc</Private>"]),
-        ("<private>a <private>b</private> c</private> d", ["<private>a <private>b</private> c</private>"]),
-        ("<private >a</ private> b < private>c</private\t>", ["<private >a</ private>", "< private>c</private\t>"]),
+        (
+            "<private>a <private>b</private> c</private> d",
+            ["<private>a <private>b</private> c</private>"],
+        ),
+        (
+            "<private >a</ private> b < private>c</private\t>",
+            ["<private >a</ private>", "< private>c</private\t>"],
+        ),
         ("<pri\u200bvate>a</\u00adprivate> b", ["<pri\u200bvate>a</\u00adprivate>"]),
         ("a</private> b", []),
         ("a</private> b <private>c</private>", ["<private>c</private>"]),
         ("the `<private>` and `</private>` marks", []),
-        ("<private>hides `</private>` too</private> b", ["<private>hides `</private>` too</private>"]),
+        (
+            "<private>hides `</private>` too</private> b",
+            ["<private>hides `</private>` too</private>"],
+        ),
         ("<privates>a</privates> <private/> <priv ate>b", []),
-        ("# A\n\n<private>\n\n## B\n\nb\n\n# C\n\n</private>\n\nc", ["<private>\n\n## B\n\nb\n\n# C\n\n</private>"]),
+        (
+            "# A\n\n<private>\n\n## B\n\nb\n\n# C\n\n</private>\n\nc",
+            ["<private>\n\n## B\n\nb\n\n# C\n\n</private>"],
+        ),
     ],
 )
 def test_what_two_marks_hide(text: str, parts: list[str]) -> None:
@@ -57,14 +69,16 @@ def test_what_two_marks_hide(text: str, parts: list[str]) -> None:
 
 def test_a_block_without_an_end_hides_the_rest_of_its_section_with_what_is_below_it() -> None:
     text = DAY.format(mark="<private> My pin.")
-    assert (
-        left(text)
-        == "# 2026-11-18 ## 09:00 The heron stands. [redacted:private-unclosed] ## 10:00 The kingfisher flies."
+    assert left(text) == (
+        "# 2026-11-18 ## 09:00 The heron stands. [redacted:private-unclosed] ## 10:00 The "
+        "kingfisher flies."
     )
     assert left(text.replace("\n", "\r\n")) == left(text)
     assert left(text.replace("\n", "\r")) == left(text)
     below = text.replace("<private> My pin.", "").replace("The pond", "<private> The pond")
-    assert "Details of nine [redacted:private-unclosed] ## 10:00 The kingfisher flies." in left(below)
+    assert "Details of nine [redacted:private-unclosed] ## 10:00 The kingfisher flies." in left(
+        below
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,7 +111,8 @@ def test_a_section_ends_at_a_heading_that_is_not_below_it(text: str, found: bool
 
 def test_a_mark_without_an_end_is_said_with_its_line() -> None:
     assert (
-        unclosed(REDACT(DAY.format(mark="<private>")).text) == "private from line 5 on: its <private> is never closed"
+        unclosed(REDACT(DAY.format(mark="<private>")).text)
+        == "private from line 5 on: its <private> is never closed"
     )
     assert unclosed(REDACT("a <private>b</private> </private>").text) == ""
 
@@ -113,20 +128,27 @@ def test_a_mark_without_an_end_is_said_with_its_line() -> None:
             "# A\n\n```html\n<private>\npin\n```\n\nopen\n\n# B\n",
             "# A\n\n```html\n[redacted:private-unclosed]\n\n```\n\nopen\n\n# B\n",
         ),
-        ("```\r\n<private>\r\npin\r\n```\r\nopen", "```\r\n[redacted:private-unclosed]\r\n\r\n```\r\nopen"),
+        (
+            "```\r\n<private>\r\npin\r\n```\r\nopen",
+            "```\r\n[redacted:private-unclosed]\r\n\r\n```\r\nopen",
+        ),
         ("```\na <private>b</private> c\n```\n\nopen", "```\na [redacted:private] c\n```\n\nopen"),
         ("```\n<private>\n```\n\npin\n\n</private> open", "```\n[redacted:private]\n\n\n\n\n open"),
     ],
 )
 def test_the_rule_below_front_matter_and_the_fence_below_code_stay(text: str, safe: str) -> None:
     found = REDACT(text).text
-    assert [line.rstrip() for line in found.split("\n")] == [line.rstrip() for line in safe.split("\n")]
+    assert [line.rstrip() for line in found.split("\n")] == [
+        line.rstrip() for line in safe.split("\n")
+    ]
 
 
 @pytest.mark.parametrize("front", ["", "---\ntitle: x\n---\n", "---\ntitle: x <private>\n---\n"])
 def test_code_that_mentions_the_mark_takes_no_end_from_a_block_that_has_one(front: str) -> None:
     begun = "" if "<private>" in front else "<private>"
-    safe = REDACT(f"{front}{begun}\n\n# pin one\n\n```\n<private>\n```\n\npin two\n\n</private>\n\nopen").text
+    safe = REDACT(
+        f"{front}{begun}\n\n# pin one\n\n```\n<private>\n```\n\npin two\n\n</private>\n\nopen"
+    ).text
     assert "pin" not in safe
     assert "open" in safe
 
@@ -147,8 +169,16 @@ def test_a_mark_that_is_written_as_text_hides_nothing(text: str, made: str) -> N
     assert not blocks(f"## {made}\n\nopen </private>")
 
 
-def test_many_marks_without_an_end_take_no_more_time_than_the_length_warrants(linear: Linear) -> None:
-    for piece in ("```\n<private>\n```\n", "```\n<private>\n", "<private>\n", "# a\n<private>\n", "---\n<private>\n"):
+def test_many_marks_without_an_end_take_no_more_time_than_the_length_warrants(
+    linear: Linear,
+) -> None:
+    for piece in (
+        "```\n<private>\n```\n",
+        "```\n<private>\n",
+        "<private>\n",
+        "# a\n<private>\n",
+        "---\n<private>\n",
+    ):
         linear(blocks, piece * (200_000 // len(piece)))
 
 
@@ -160,7 +190,10 @@ def test_many_marks_without_an_end_take_no_more_time_than_the_length_warrants(li
         ("a <private> tag", "a <private> tag</private>"),
         ("a\n<private> tag <PRIVATE>", "a\n<private> tag <PRIVATE>\n</private></private>"),
         ("a </private> tag", "a &lt;/private> tag"),
-        ("a </ Private> <private>b</private> </private>", "a &lt;/ Private> <private>b</private> &lt;/private>"),
+        (
+            "a </ Private> <private>b</private> </private>",
+            "a &lt;/ Private> <private>b</private> &lt;/private>",
+        ),
         ("the `<private>` mark", "the `<private>` mark"),
         ("</private><private>```", "&lt;/private><private>```</private>"),
     ],
@@ -192,7 +225,9 @@ _texts = st.lists(_pieces, max_size=20).map("".join)
 
 @settings(max_examples=300, deadline=None)
 @given(_texts, _texts)
-def test_what_is_balanced_hides_nothing_of_what_comes_after_it_and_opens_nothing(first: str, second: str) -> None:
+def test_what_is_balanced_hides_nothing_of_what_comes_after_it_and_opens_nothing(
+    first: str, second: str
+) -> None:
     made = balanced(first)
     assert balanced(made) == made
     assert all(b.closed for b in blocks(made))

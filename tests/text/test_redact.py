@@ -33,9 +33,21 @@ def placed(tokens: list[tuple[str, str]]) -> list[tuple[str, str]]:
 REPORT = placed(REPORTED) + BESIDE
 MORE = placed(COLLECTED) + FURTHER
 PRIVATE = [
-    ("private-key", f"-----BEGIN OPENSSH PRIVATE KEY-----\r\n{KEY_LINES}\r\n-----END OPENSSH PRIVATE KEY-----"),
-    ("private-key", f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{KEY_LINES}\n-----END PGP PRIVATE KEY BLOCK-----"),
-    ("private-key", '"-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADANBg\\n-----END PRIVATE KEY-----\\n"'),
+    (
+        "private-key",
+        f"-----BEGIN OPENSSH PRIVATE KEY-----\r\n{KEY_LINES}\r\n-----END OPENSSH PRIVATE KEY-----",
+    ),
+    (
+        "private-key",
+        (
+            f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{KEY_LINES}\n-----END PGP PRIVATE KEY "
+            "BLOCK-----"
+        ),
+    ),
+    (
+        "private-key",
+        '"-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADANBg\\n-----END PRIVATE KEY-----\\n"',
+    ),
     ("private-key", f"-----BEGIN EC PRIVATE KEY-----\n{KEY_LINES}"),
     ("private", "<Private>\nmy salary\nand more\n</PRIVATE>"),
 ]
@@ -49,7 +61,10 @@ HARMLESS = [
     "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
     "md5 d41d8cd98f00b204e9800998ecf8427e",
     "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393",
-    "integrity sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==",
+    (
+        "integrity "
+        "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg=="
+    ),
     "session 0b8f7f1e-2c4b-4f0e-9d5c-5b0d0d1b2c3d was closed",
     "urn:uuid:f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
     "01ARZ3NDEKTSV4RRFFQ69G5FAV is a ULID",
@@ -175,20 +190,27 @@ def test_what_only_looks_like_one_stays(text: str) -> None:
     ("text", "left"),
     [
         ("https://u:p" + "@ssw0rd1@host/x", "https://u:[redacted:url-password]@host/x"),
-        ("| a | password |\n|--|--|\n| b | hunt" + "er2! |\n| c | none |",
-         "| a | password |\n|--|--|\n| b | [redacted:password] |\n| c | none |"),
+        (
+            "| a | password |\n|--|--|\n| b | hunt" + "er2! |\n| c | none |",
+            "| a | password |\n|--|--|\n| b | [redacted:password] |\n| c | none |",
+        ),
         ("password=Xk29" + ",fjq!z", "password=[redacted:password]"),
-        ("a\u200bb\nkey ghp_" + "\u200b".join("a1B" * 12) + "\nc\u200bd",
-         "a\u200bb\nkey [redacted:github-token]\nc\u200bd"),
+        (
+            "a\u200bb\nkey ghp_" + "\u200b".join("a1B" * 12) + "\nc\u200bd",
+            "a\u200bb\nkey [redacted:github-token]\nc\u200bd",
+        ),
         ("token: " + made(900), "token: [redacted:secret]"),
     ],
-)  # fmt: skip
+)
 def test_no_part_of_a_secret_is_left(text: str, left: str) -> None:
     assert REDACT(text).text == left
 
 
 def test_only_the_value_goes_and_the_name_stays_to_be_found() -> None:
-    text = 'DB_PASSWORD="hunter2!" for postgres://shop:pa55@db/x and Authorization: Bearer abc123def456ghi7.'
+    text = (
+        'DB_PASSWORD="hunter2!" for postgres://shop:pa55@db/x and Authorization: Bearer '
+        "abc123def456ghi7."
+    )
     assert REDACT(text).text == (
         'DB_PASSWORD="[redacted:password]" for postgres://shop:[redacted:url-password]@db/x'
         " and Authorization: Bearer [redacted:authorization]"
@@ -198,7 +220,10 @@ def test_only_the_value_goes_and_the_name_stays_to_be_found() -> None:
 def test_private_blocks_are_counted_each_and_lines_stay() -> None:
     text = "a\n<private>b\nc</private>\nd <private>e</private> f\n<private>\ng\nh"
     found = REDACT(text)
-    assert found.text == "a\n[redacted:private]\n\nd [redacted:private] f\n[redacted:private-unclosed]\n\n"
+    assert (
+        found.text
+        == "a\n[redacted:private]\n\nd [redacted:private] f\n[redacted:private-unclosed]\n\n"
+    )
     assert found.found == {"private": 2, "private-unclosed": 1}
 
 
@@ -208,7 +233,9 @@ def test_a_key_without_its_end_takes_its_lines_and_no_more() -> None:
 
 
 def test_patterns_of_the_user_count_as_patterns() -> None:
-    found = Redactor((r"ACME-\d{6}", r"(?i)project\s+nightfall"))("ACME-123456 is Project\nNightfall")
+    found = Redactor((r"ACME-\d{6}", r"(?i)project\s+nightfall"))(
+        "ACME-123456 is Project\nNightfall"
+    )
     assert found.text == "[redacted:pattern] is [redacted:pattern]\n"
     assert found.found == {"pattern": 2}
 
@@ -220,7 +247,9 @@ def test_a_pattern_never_cuts_into_a_mark() -> None:
     assert redact(once.text).text == once.text
 
 
-@pytest.mark.parametrize(("pattern", "said"), [("(", "not a regular expression"), ("a*", "matches the empty text")])
+@pytest.mark.parametrize(
+    ("pattern", "said"), [("(", "not a regular expression"), ("a*", "matches the empty text")]
+)
 def test_a_bad_pattern_is_an_error_with_a_hint(pattern: str, said: str) -> None:
     with pytest.raises(SettingsError, match=said) as caught:
         Redactor((pattern,))
@@ -233,10 +262,30 @@ def test_the_signature_follows_the_patterns() -> None:
 
 
 _pieces = st.sampled_from(
-    [*SECRETS, *HARMLESS, *ORDINARY,
-     "\n", "\r\n", "\r", " ", "=", ":", "password", "token: ", "Bearer ", "://", "@", "`",
-     "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "<private>", "</private>", "[redacted:jwt]", "sk-"]
-)  # fmt: skip
+    [
+        *SECRETS,
+        *HARMLESS,
+        *ORDINARY,
+        "\n",
+        "\r\n",
+        "\r",
+        " ",
+        "=",
+        ":",
+        "password",
+        "token: ",
+        "Bearer ",
+        "://",
+        "@",
+        "`",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END PRIVATE KEY-----",
+        "<private>",
+        "</private>",
+        "[redacted:jwt]",
+        "sk-",
+    ]
+)
 _texts = st.lists(_pieces | st.text(max_size=12), max_size=12).map("".join) | st.text()
 
 
@@ -250,24 +299,86 @@ def test_twice_is_once_and_the_lines_are_as_many(text: str) -> None:
 
 
 HOSTILE = [
-    "a", "A7k", "password:", "password ", "token=a", "://", "://a:", "://a:b", "Bearer ", "bearer a", "sk-", "eyJa.",
-    "eyJaaaaaaaaaaaa.eyJ", "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\nabcdefghijklmnop1234\n",
-    "<private>", "</private>", "<private>\n## a\n", "## a\n", "< \u200b",
-    "<private>x</private>", "`<private>`", "<private", "AKIA", "M" + "a1B" * 8 + ".", "1:AA", "12345678:AA", "SG.a",
-    "xoxb-1", "curl ", "curl -u a", "authorization: ", "secret='", "a.", "api_key:a1.", "[redacted:jwt]", "key ", "\n",
-    "abcdefghijklmnop\n", "password: ", "password:\n", "pass: a", "KEY=", "A_KEY=a1", "| password ",
-    "|password|\n|--|\n", "password|", "<password>a", "cookie: a=", "cookie:", "curl -u", "mysql -p ", "sshpass -p",
-    "login a password ", "wifi:", "phrase: abc ", "private-lines: 3\nabcd\n", "sig=", "?sig=a", "password is ",
-    "a\u200b", "pass\u200bword: a1", "密码：a1",
-    "-----BEGIN PRIVATE KEY-----\n> abcdefghijklmnop\n", "-----BEGIN PRIVATE KEY-----\nA-b: c\n", "password=a,b&",
-    "password: 'a", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa+ASt", "otpauth://a?b&", "eyJaaaaaaaaaaaaaaa..",
-]  # fmt: skip
+    "a",
+    "A7k",
+    "password:",
+    "password ",
+    "token=a",
+    "://",
+    "://a:",
+    "://a:b",
+    "Bearer ",
+    "bearer a",
+    "sk-",
+    "eyJa.",
+    "eyJaaaaaaaaaaaa.eyJ",
+    "-----BEGIN PRIVATE KEY-----",
+    "-----BEGIN PRIVATE KEY-----\nabcdefghijklmnop1234\n",
+    "<private>",
+    "</private>",
+    "<private>\n## a\n",
+    "## a\n",
+    "< \u200b",
+    "<private>x</private>",
+    "`<private>`",
+    "<private",
+    "AKIA",
+    "M" + "a1B" * 8 + ".",
+    "1:AA",
+    "12345678:AA",
+    "SG.a",
+    "xoxb-1",
+    "curl ",
+    "curl -u a",
+    "authorization: ",
+    "secret='",
+    "a.",
+    "api_key:a1.",
+    "[redacted:jwt]",
+    "key ",
+    "\n",
+    "abcdefghijklmnop\n",
+    "password: ",
+    "password:\n",
+    "pass: a",
+    "KEY=",
+    "A_KEY=a1",
+    "| password ",
+    "|password|\n|--|\n",
+    "password|",
+    "<password>a",
+    "cookie: a=",
+    "cookie:",
+    "curl -u",
+    "mysql -p ",
+    "sshpass -p",
+    "login a password ",
+    "wifi:",
+    "phrase: abc ",
+    "private-lines: 3\nabcd\n",
+    "sig=",
+    "?sig=a",
+    "password is ",
+    "a\u200b",
+    "pass\u200bword: a1",
+    "密码：a1",
+    "-----BEGIN PRIVATE KEY-----\n> abcdefghijklmnop\n",
+    "-----BEGIN PRIVATE KEY-----\nA-b: c\n",
+    "password=a,b&",
+    "password: 'a",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa+ASt",
+    "otpauth://a?b&",
+    "eyJaaaaaaaaaaaaaaa..",
+]
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_a_hostile_megabyte_takes_a_time_that_grows_with_it_alone(piece: str, linear: Linear) -> None:
+def test_a_hostile_megabyte_takes_a_time_that_grows_with_it_alone(
+    piece: str, linear: Linear
+) -> None:
     marks = (
-        "password token bearer curl authorization sk- eyj ghp_ xoxb- private key :aa dp. pat do -us :// -p login mysql"
+        "password token bearer curl authorization sk- eyj ghp_ xoxb- private key :aa dp. pat "
+        "do -us :// -p login mysql"
     )
     end = marks + "-----END PRIVATE KEY-----"
     linear(lambda text: REDACT(text + end), piece * (1_000_000 // len(piece)))

@@ -1,4 +1,6 @@
-"""The parser of references: every form has its readings, no text breaks it, and citations come back as they were."""
+"""The parser of references: every form has its readings, no text breaks it, and citations come back
+as they were.
+"""
 
 from __future__ import annotations
 
@@ -59,14 +61,18 @@ def test_a_name_with_signs_in_it_is_among_the_readings(text: str, reading: End) 
 
 @given(
     st.text(max_size=300)
-    | st.lists(st.sampled_from(["[[", "]]", "#", ":", "3", "-", "/", "%00", "memory://", "\0"])).map("".join)
+    | st.lists(
+        st.sampled_from(["[[", "]]", "#", ":", "3", "-", "/", "%00", "memory://", "\0"])
+    ).map("".join)
 )
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_read(text: str) -> None:
     reference = parse_reference(text)
     assert len(set(reference.readings)) == len(reference.readings) <= 40
     assert all(end.name and "\0" not in end.name + end.anchor for end in reference.readings)
-    assert parse_reference(reference.text).readings == reference.readings, "what messages show is read in the same way"
+    assert parse_reference(reference.text).readings == reference.readings, (
+        "what messages show is read in the same way"
+    )
 
 
 @given(
@@ -84,7 +90,16 @@ def test_a_citation_comes_back(path: str, first: int, more: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 50_000, "#" * 4_000, ":" * 4_000, "[[" * 2_000, "](" * 2_000, "9" * 100_000, "a:" + "9" * 4_000]
+    "text",
+    [
+        "[" * 50_000,
+        "#" * 4_000,
+        ":" * 4_000,
+        "[[" * 2_000,
+        "](" * 2_000,
+        "9" * 100_000,
+        "a:" + "9" * 4_000,
+    ],
 )
 def test_a_hostile_text_is_read_fast(text: str) -> None:
     with no_hang():

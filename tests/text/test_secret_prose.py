@@ -25,7 +25,10 @@ def exactly(text: str, value: str) -> bool:
     """Whether all of the value goes and nothing else does."""
     before, after = text.split(value)
     shown = REDACT(text).text
-    return re.fullmatch(rf"{re.escape(before)}\[redacted:[a-z]+\]{re.escape(after)}", shown) is not None
+    return (
+        re.fullmatch(rf"{re.escape(before)}\[redacted:[a-z]+\]{re.escape(after)}", shown)
+        is not None
+    )
 
 
 def test_there_are_120_of_each_and_none_twice() -> None:
@@ -41,7 +44,9 @@ def missed(forms: list[str]) -> list[str]:
     return [text for text, value in filled(forms) if not exactly(text, value)]
 
 
-@pytest.mark.parametrize("forms", [FORMS, FURTHER_FORMS, LATER_FORMS], ids=["fitted", "fitted later", "held out"])
+@pytest.mark.parametrize(
+    "forms", [FORMS, FURTHER_FORMS, LATER_FORMS], ids=["fitted", "fitted later", "held out"]
+)
 def test_at_least_90_of_100_sentences_lose_their_secret_and_nothing_else(forms: list[str]) -> None:
     assert len(missed(forms)) <= len(forms) // 10, missed(forms)
 
@@ -100,7 +105,12 @@ def test_a_name_of_a_program_a_host_or_a_section_stays(text: str) -> None:
 @pytest.mark.parametrize(
     "piece",
     [
-        *("password is a" + "_1a" * 80 + " ", "user a, password a1 ", "password is still ", "passphrase: aa bb cc\n"),
+        *(
+            "password is a" + "_1a" * 80 + " ",
+            "user a, password a1 ",
+            "password is still ",
+            "passphrase: aa bb cc\n",
+        ),
         *("PIN of a b 1234 ", "암호를 a1b2c3-1 로", "api キー ", "mdp: "),
     ],
 )

@@ -15,14 +15,53 @@ from tests.text.secret_samples import BESIDE, COLLECTED, FURTHER, REPORTED
 
 _TOKENS = [*secrets._STARTS, *secrets._PARTED]
 _FOUND = st.sampled_from([token for _, token in REPORTED + COLLECTED])
-_NEAR = st.sampled_from([mark for rule in (*_TOKENS, *(r for _, r in secrets._PLACES)) for mark in rule.marks])
+_NEAR = st.sampled_from(
+    [mark for rule in (*_TOKENS, *(r for _, r in secrets._PLACES)) for mark in rule.marks]
+)
 _WORD = st.sampled_from(
-    ["password", "Pwd", "paſſword", "SECRET", "api_key", "apiKey", "publickeysecret", "accountkey", "PRIVATE-KEY",
-     "dbPass", "toKen", "credential", "credentıals", "credentials", "keyİ", "auth_key", "passphrase", "пароль",
-     "密码", "ŞİFRE"]
-)  # fmt: skip
+    [
+        "password",
+        "Pwd",
+        "paſſword",
+        "SECRET",
+        "api_key",
+        "apiKey",
+        "publickeysecret",
+        "accountkey",
+        "PRIVATE-KEY",
+        "dbPass",
+        "toKen",
+        "credential",
+        "credentıals",
+        "credentials",
+        "keyİ",
+        "auth_key",
+        "passphrase",
+        "пароль",
+        "密码",
+        "ŞİFRE",
+    ]
+)
 _GAP = st.sampled_from(
-    ["", " ", "=", ": ", " := ", '": "', "`*=> ", "  :\t", "s: ", "[", "](", "\n", "—", ".", "|", " | ", "："]
+    [
+        "",
+        " ",
+        "=",
+        ": ",
+        " := ",
+        '": "',
+        "`*=> ",
+        "  :\t",
+        "s: ",
+        "[",
+        "](",
+        "\n",
+        "—",
+        ".",
+        "|",
+        " | ",
+        "：",
+    ]
 )
 _VALUE = st.sampled_from(
     [
@@ -36,10 +75,13 @@ _VALUE = st.sampled_from(
         "[redacted:jwt]",
     ]
 )
-_PRIVATE = st.sampled_from(["<private>", "</private>", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "`"])
+_PRIVATE = st.sampled_from(
+    ["<private>", "</private>", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "`"]
+)
 _BESIDE = st.sampled_from([text for _, text in BESIDE + FURTHER])
 _TEXT = st.lists(
-    st.one_of(_FOUND, _NEAR, _WORD, _GAP, _GAP, _VALUE, _PRIVATE, _BESIDE, st.text(max_size=8)), max_size=14
+    st.one_of(_FOUND, _NEAR, _WORD, _GAP, _GAP, _VALUE, _PRIVATE, _BESIDE, st.text(max_size=8)),
+    max_size=14,
 )
 
 
@@ -47,7 +89,9 @@ def _slowly(text: str, counts: Counter[str]) -> str:
     """The same with every rule for tokens run over all of the text, and every sign looked at."""
 
     def signs(lowered: str) -> list[int]:
-        return [match.start() for match in re.finditer(f"[{re.escape(secret_words._SIGNS)}]", lowered)]
+        return [
+            match.start() for match in re.finditer(f"[{re.escape(secret_words._SIGNS)}]", lowered)
+        ]
 
     with (
         patch.object(secrets, "_token_rules", lambda text: _TOKENS),
@@ -78,7 +122,12 @@ def test_a_token_is_one_long_run(kind: str, token: str) -> None:
 
 
 def test_every_mark_that_ends_with_a_sign_is_looked_for() -> None:
-    signed = [mark for _, _, marks, _, _ in secret_forms.PLACES for mark in marks.split() if mark[-1] in ":="]
+    signed = [
+        mark
+        for _, _, marks, _, _ in secret_forms.PLACES
+        for mark in marks.split()
+        if mark[-1] in ":="
+    ]
     assert len(secrets._SIGNED) == len(signed)
     assert all(mark[-4:-1] in secret_words._ENDINGS for mark in signed)
 

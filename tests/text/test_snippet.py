@@ -14,7 +14,9 @@ FILLER = "Lorem ipsum dolor sit amet consectetur. "
 
 def shows(text: str, query: str) -> bool:
     asked, found = query_terms(query), term_set(text)
-    return bool(found.intersection(asked.words)) or any(t.startswith(p) for t in found for p in asked.prefixes)
+    return bool(found.intersection(asked.words)) or any(
+        t.startswith(p) for t in found for p in asked.prefixes
+    )
 
 
 def test_a_short_text_is_shown_whole() -> None:
@@ -22,7 +24,9 @@ def test_a_short_text_is_shown_whole() -> None:
 
 
 def test_it_is_centred_on_the_match_and_says_where_it_was_cut() -> None:
-    out = snippet(FILLER * 30 + "The deploy failed twice. " + FILLER * 30, "why did the deploy fail")
+    out = snippet(
+        FILLER * 30 + "The deploy failed twice. " + FILLER * 30, "why did the deploy fail"
+    )
     assert "The deploy failed twice." in out
     assert out.startswith("…")
     assert out.endswith("…")
@@ -49,7 +53,10 @@ def test_words_are_not_cut_when_a_gap_is_near() -> None:
     [
         ("京", "京"),
         ("東京都庁", "都庁"),
-        ("Donaudampfschifffahrtsgesellschaftskapitän", "donaudampfschifffahrtsgesellschaftskapitän"),
+        (
+            "Donaudampfschifffahrtsgesellschaftskapitän",
+            "donaudampfschifffahrtsgesellschaftskapitän",
+        ),
         ("한국어", "한국어"),
         ("ｄｅｐｌｏｙ", "deploy"),
     ],
@@ -70,7 +77,9 @@ def test_a_gap_behind_the_match_does_not_push_it_out() -> None:
     assert "針" in snippet("。" * 200 + "針 " + "。" * 200, "針", limit=40)
 
 
-@given(st.text(min_size=1, max_size=20), st.integers(1, 60), st.text(max_size=30), st.integers(10, 120))
+@given(
+    st.text(min_size=1, max_size=20), st.integers(1, 60), st.text(max_size=30), st.integers(10, 120)
+)
 @settings(max_examples=200, deadline=None)
 def test_it_is_never_longer_than_the_limit(text: str, times: int, query: str, limit: int) -> None:
     assert len(snippet(text * times, query, limit=limit)) <= limit
@@ -89,21 +98,54 @@ def test_the_dots_count(text: str, place: int) -> None:
     st.integers(40, 120),
 )
 @settings(max_examples=300, deadline=None)
-def test_it_has_a_match_when_there_is_one(words: list[str], needle: str, place: int, limit: int) -> None:
+def test_it_has_a_match_when_there_is_one(
+    words: list[str], needle: str, place: int, limit: int
+) -> None:
     text = " ".join([*words[:place], needle, *words[place:]])
     assert shows(snippet(text, needle, limit=limit), needle)
 
 
 WORDS = (
-    *("dying", "dies", "skies", "Sky", "happy", "happily", "relational", "deploys,", "re-deploy", "(deploy)", "DEPLOY"),
-    *("deployHook", "a/deploy.md", "the", "v1.2", "'deploy's'", "C++", "--", "news", "organized", "deploy.deploy"),
+    *(
+        "dying",
+        "dies",
+        "skies",
+        "Sky",
+        "happy",
+        "happily",
+        "relational",
+        "deploys,",
+        "re-deploy",
+        "(deploy)",
+        "DEPLOY",
+    ),
+    *(
+        "deployHook",
+        "a/deploy.md",
+        "the",
+        "v1.2",
+        "'deploy's'",
+        "C++",
+        "--",
+        "news",
+        "organized",
+        "deploy.deploy",
+    ),
 )
 
 
-@given(st.lists(st.sampled_from(WORDS) | st.text(st.characters(max_codepoint=127), max_size=8), max_size=30))
+@given(
+    st.lists(
+        st.sampled_from(WORDS) | st.text(st.characters(max_codepoint=127), max_size=8), max_size=30
+    )
+)
 def test_the_short_way_for_plain_texts_finds_what_the_long_way_finds(words: list[str]) -> None:
     text = " ".join(words).strip()
-    for query in ("why did the deploy die", "sky happiness relation c++ v1.2", "organization news re-deployment"):
+    for query in (
+        "why did the deploy die",
+        "sky happiness relation c++ v1.2",
+        "organization news re-deployment",
+    ):
         assert _plain_matches(text, query) == list(_matches(text, query))
 
 
@@ -111,7 +153,9 @@ def test_around_a_part_its_own_words_count_and_else_its_head() -> None:
     text = "  " + "apple pear. " * 40 + "THE PART has a plum and more. " + "grape fig. " * 40
     start = text.index("THE PART")
     part = (start, start + len("THE PART has a plum and more."))
-    assert snippet(text, "apple", around=part).startswith("…THE PART has a plum"), "the apples are elsewhere"
+    assert snippet(text, "apple", around=part).startswith("…THE PART has a plum"), (
+        "the apples are elsewhere"
+    )
     assert "plum" in snippet(text, "apple plum", limit=40, around=part)
     assert snippet(text, "apple", limit=40) == snippet(text, "apple", limit=40, around=(0, 20))
     assert snippet(text, "nothing", around=(len(text) - 5, len(text))).endswith("grape fig.")

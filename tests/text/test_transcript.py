@@ -51,7 +51,14 @@ def test_claude_code() -> None:
     assert said("claude-code.jsonl") == [
         (4, "owner", "Why does the checkout page time out?"),
         (6, "agent", "Let me look at the connection pool."),
-        (10, "agent", "The pool has five connections and the report job holds all of them. Raise `pool_size` to 20."),
+        (
+            10,
+            "agent",
+            (
+                "The pool has five connections and the report job holds all of them. Raise "
+                "`pool_size` to 20."
+            ),
+        ),
         (11, "owner", "Do that, here is the graph"),
         (15, "agent", f"This session is being continued from a previous conversation {RAN_OUT}"),
     ]
@@ -135,8 +142,14 @@ def test_a_title_counts_only_before_the_first_turn() -> None:
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        ("<system-reminder>a</system-reminder>hello<system-reminder>b\nc</system-reminder> you", "hello you"),
-        ("<command-name>/goal</command-name><command-args>ship the shop</command-args>", "ship the shop"),
+        (
+            "<system-reminder>a</system-reminder>hello<system-reminder>b\nc</system-reminder> you",
+            "hello you",
+        ),
+        (
+            "<command-name>/goal</command-name><command-args>ship the shop</command-args>",
+            "ship the shop",
+        ),
         ("<command-name>/model</command-name><command-args>opus</command-args>", ""),
         ("<local-command-stdout>Bye!</local-command-stdout>", ""),
         ('<ide_selection file="a.py">x</ide_selection>explain this', "explain this"),
@@ -174,7 +187,10 @@ def test_what_is_left_of_a_user(text: str, left: str) -> None:
         ("All is well. HEARTBEAT_OK", ""),
         ("NO_REPLY", ""),
         ("No response requested.", ""),
-        ("[Telegram Alice 2026-02-05 09:00] is an envelope", "[Telegram Alice 2026-02-05 09:00] is an envelope"),
+        (
+            "[Telegram Alice 2026-02-05 09:00] is an envelope",
+            "[Telegram Alice 2026-02-05 09:00] is an envelope",
+        ),
     ],
 )
 def test_what_is_left_of_an_assistant(text: str, left: str) -> None:
@@ -184,20 +200,40 @@ def test_what_is_left_of_an_assistant(text: str, left: str) -> None:
 @pytest.mark.parametrize(
     "record",
     [
-        None, 3, [], "x", {}, {"type": "user"}, {"type": "user", "message": 3}, {"type": "message", "message": {}},
-        {"role": "user"}, {"role": "user", "content": {"a": 1}}, {"role": ["user"], "content": "x"},
-        {"type": "response_item", "payload": {"type": "message", "role": "user", "content": [1, None]}},
-        {"type": "summary", "summary": 4}, {"$rewindTo": None}, {"$set": 3}, {"type": "gemini"},
-        {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": None}]}},
+        None,
+        3,
+        [],
+        "x",
+        {},
+        {"type": "user"},
+        {"type": "user", "message": 3},
+        {"type": "message", "message": {}},
+        {"role": "user"},
+        {"role": "user", "content": {"a": 1}},
+        {"role": ["user"], "content": "x"},
+        {
+            "type": "response_item",
+            "payload": {"type": "message", "role": "user", "content": [1, None]},
+        },
+        {"type": "summary", "summary": 4},
+        {"$rewindTo": None},
+        {"$set": 3},
+        {"type": "gemini"},
+        {
+            "type": "assistant",
+            "message": {"role": "assistant", "content": [{"type": "text", "text": None}]},
+        },
     ],
-)  # fmt: skip
+)
 def test_a_record_of_another_shape_says_nothing(record: Any) -> None:
     reader = TranscriptReader()
     reader.feed(record, 1)
     assert reader.turns == []
 
 
-@pytest.mark.parametrize("value", ["yesterday", "", -1, 1e300, True, None, [], "2026-13-40", float("nan")])
+@pytest.mark.parametrize(
+    "value", ["yesterday", "", -1, 1e300, True, None, [], "2026-13-40", float("nan")]
+)
 def test_a_time_that_is_none_is_left_out(value: Any) -> None:
     reader = TranscriptReader()
     reader.feed({"role": "user", "content": "hi all", "timestamp": value}, 1)
@@ -210,10 +246,23 @@ _json = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                ["type", "message", "payload", "role", "content", "text", "timestamp", "id", "$set", "kind"]
+                [
+                    "type",
+                    "message",
+                    "payload",
+                    "role",
+                    "content",
+                    "text",
+                    "timestamp",
+                    "id",
+                    "$set",
+                    "kind",
+                ]
             ),
             inner
-            | st.sampled_from(["user", "assistant", "message", "gemini", "session_meta", "response_item", "text"]),
+            | st.sampled_from(
+                ["user", "assistant", "message", "gemini", "session_meta", "response_item", "text"]
+            ),
             max_size=5,
         )
     ),
@@ -245,7 +294,9 @@ def test_a_page_on_one_line_becomes_lines() -> None:
     assert all(line.split()[0] in ("lorem", "ipsum", "dolor") for line in lines)
 
 
-@pytest.mark.parametrize("piece", ["<system-reminder>", "[Telegram ", "Sender (untrusted metadata):\n", "<a ", "[["])
+@pytest.mark.parametrize(
+    "piece", ["<system-reminder>", "[Telegram ", "Sender (untrusted metadata):\n", "<a ", "[["]
+)
 def test_a_hostile_turn_takes_a_time_that_grows_with_it_alone(piece: str, linear: Linear) -> None:
     text = piece * (1_000_000 // len(piece))
     linear(of_user, text)

@@ -44,8 +44,8 @@ def exact(text: str) -> list[str]:
 
 
 def found_by(asked: Terms, text: str) -> bool:
-    """Whether a text has the strictest form of what a run of an unspaced script asks for: its character at the
-    beginning of a term, or all its bigrams in a row.
+    """Whether a text has the strictest form of what a run of an unspaced script asks for: its
+    character at the beginning of a term, or all its bigrams in a row.
     """
     there = terms(text)
     if asked.prefixes:
@@ -136,7 +136,9 @@ def test_emoji_and_punctuation_have_none() -> None:
     assert not query_terms("???")
 
 
-@pytest.mark.parametrize("run", [JAPANESE, "我们上周讨论了备份脚本的问题", "ภาษาไทยเขียนติดกัน", "안녕하세요반갑습니다"])
+@pytest.mark.parametrize(
+    "run", [JAPANESE, "我们上周讨论了备份脚本的问题", "ภาษาไทยเขียนติดกัน", "안녕하세요반갑습니다"]
+)
 def test_every_substring_of_an_unspaced_run_finds_it(run: str) -> None:
     for start in range(len(run)):
         for end in range(start + 1, len(run) + 1):
@@ -149,7 +151,12 @@ def test_a_run_is_not_found_by_characters_in_another_order() -> None:
     assert not found_by(query_terms("海"), JAPANESE)
 
 
-@given(st.text(alphabet=st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), min_size=1, max_size=12), st.data())
+@given(
+    st.text(
+        alphabet=st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), min_size=1, max_size=12
+    ),
+    st.data(),
+)
 @settings(max_examples=60, deadline=None)
 def test_any_part_of_any_han_run_finds_it(run: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(run) - 1))
@@ -169,10 +176,16 @@ def test_any_text_makes_terms_that_the_index_takes_as_they_are(text: str) -> Non
         assert not any(c.isspace() for c in term)
     store = SqliteStore(None)
     put_document(
-        store, Document("", "memory", 1, 1, ""), "", Facts(), [Chunk("id", "", "memory", 1, 1, (), clean(text), "")]
+        store,
+        Document("", "memory", 1, 1, ""),
+        "",
+        Facts(),
+        [Chunk("id", "", "memory", 1, 1, (), clean(text), "")],
     )
     assert {word for (word,) in store.connection.all("SELECT word FROM words")} == wanted
-    assert store.keywords.chunk_terms([1]) == {1: FieldTerms((), tuple(stems.split()), tuple(forms.split()))}
+    assert store.keywords.chunk_terms([1]) == {
+        1: FieldTerms((), tuple(stems.split()), tuple(forms.split()))
+    }
     store.close()
 
 
@@ -250,7 +263,14 @@ def test_unspaced_scripts_are_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "share"), [("plain words", 0.0), ("café 12 _", 0.0), ("数据库", 1.0), ("ab Привет", 0.75), ("123 …", 0.0)]
+    ("text", "share"),
+    [
+        ("plain words", 0.0),
+        ("café 12 _", 0.0),
+        ("数据库", 1.0),
+        ("ab Привет", 0.75),
+        ("123 …", 0.0),
+    ],
 )
 def test_the_foreign_share_counts_letters_outside_latin(text: str, share: float) -> None:
     assert foreign_share(text) == pytest.approx(share)
@@ -265,7 +285,19 @@ _MIXED = st.lists(
     st.one_of(
         st.text(max_size=6),
         st.text(alphabet="aZé9ßЖ中文한글กา_.-/:@+'’#  \u0301\u0489", max_size=12),
-        st.sampled_from(["getUserName", "2026-01-02", "v1.2.3", "don't", "C++", "c#", "x" * 300, "日本" * 200, "runs"]),
+        st.sampled_from(
+            [
+                "getUserName",
+                "2026-01-02",
+                "v1.2.3",
+                "don't",
+                "C++",
+                "c#",
+                "x" * 300,
+                "日本" * 200,
+                "runs",
+            ]
+        ),
     ),
     max_size=8,
 )
@@ -278,7 +310,11 @@ def test_remembered_words_are_those_made_letter_by_letter(parts: list[str]) -> N
     stems, exact = [], []
     for match in _EACH.finditer(unicodedata.normalize("NFKC", words.visible(text))):
         run = match.group()
-        stem, form = (" ".join(words._bigrams(run)), "") if match.lastgroup else words._expand(run[: words._MAX_WORD])
+        stem, form = (
+            (" ".join(words._bigrams(run)), "")
+            if match.lastgroup
+            else words._expand(run[: words._MAX_WORD])
+        )
         stems.append(stem)
         exact += [form] if form else []
 
@@ -310,7 +346,9 @@ def test_the_pieces_of_a_text_have_its_words_and_terms(text: str) -> None:
         ("我在GitHub上的备份", ["github", "git", "hub"]),
     ],
 )
-def test_the_names_of_a_question_have_a_capital_a_digit_or_a_joint(question: str, names: list[str]) -> None:
+def test_the_names_of_a_question_have_a_capital_a_digit_or_a_joint(
+    question: str, names: list[str]
+) -> None:
     found = query_terms(question)
     assert list(found.names) == names
     assert set(names) <= {*found.words, *found.stop}

@@ -1,4 +1,6 @@
-"""Fitting the confidence: what was planted is found again, and a set left out is judged by the others."""
+"""Fitting the confidence: what was planted is found again, and a set left out is judged by the
+others.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ PLANTED = np.array([-1.0, 2.0, -1.5, CONFIDENCE["day"]])
 
 
 def some(seed: int, kind: str = "own", count: int = 400) -> list[Asked]:
-    """Questions of ten hits each, relevant as the planted weights say; those of no answer have the poorest evidence."""
+    """Questions of ten hits each, relevant as the planted weights say; those of no answer have the
+    poorest evidence.
+    """
     rng = np.random.default_rng(seed)
     asked = []
     for _ in range(count):
@@ -47,8 +51,12 @@ def test_the_weight_of_a_day_is_given_and_the_rest_keep_their_signs_and_scale() 
     assert found == pytest.approx(PLANTED, rel=0.2)
 
 
-def test_what_tells_questions_with_an_answer_apart_is_fitted_on_questions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two normal distributions a distance of 2 apart: the logistic slope between them is 2, whatever their shares."""
+def test_what_tells_questions_with_an_answer_apart_is_fitted_on_questions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two normal distributions a distance of 2 apart: the logistic slope between them is 2,
+    whatever their shares.
+    """
     monkeypatch.setattr(confidence, "ANSWERED_RIDGE", 1e-9)
     answered = fit([[*some(1, count=4000), *some(2, "other", 4000)]], NAMES).answered
     assert answered[1] == pytest.approx(2.0, rel=0.1)
@@ -57,11 +65,15 @@ def test_what_tells_questions_with_an_answer_apart_is_fitted_on_questions(monkey
 
 def test_confidence_is_the_product_of_both() -> None:
     one = Asked(
-        np.array([1.0, 0.2]), np.array([[1.0, 0.3, 0.0, 0.0], [1.0, -2.0, 1.0, 1.0]]), np.array([True, False]), "own"
+        np.array([1.0, 0.2]),
+        np.array([[1.0, 0.3, 0.0, 0.0], [1.0, -2.0, 1.0, 1.0]]),
+        np.array([True, False]),
+        "own",
     )
     by_hand = [
-        1 / (1 + np.exp(-1.1)) / (1 + np.exp(0.4)), 1 / (1 + np.exp(-1.1)) / (1 + np.exp(6.5 - CONFIDENCE["day"]))
-    ]  # fmt: skip
+        1 / (1 + np.exp(-1.1)) / (1 + np.exp(0.4)),
+        1 / (1 + np.exp(-1.1)) / (1 + np.exp(6.5 - CONFIDENCE["day"])),
+    ]
     assert Weights(ANSWERED, PLANTED).sure(one) == pytest.approx(by_hand)
 
 
@@ -87,7 +99,9 @@ def test_a_cut_loses_a_question_if_it_takes_any_true_hit_of_the_first_six() -> N
     assert set(found.cut) == {0.25}
     assert set(found.lost) == {0.0}, "each has a hit at a half"
     refused = Asked(np.array([-40.0]), rows, np.zeros(7, dtype=bool), "other")
-    assert set(figures([lost, refused], Weights(np.array([1.0]), np.array([1.0, 0, 0, 0]))).refused) == {1.0}
+    assert set(
+        figures([lost, refused], Weights(np.array([1.0]), np.array([1.0, 0, 0, 0]))).refused
+    ) == {1.0}
 
 
 def test_one_command_asks_all_sets_and_writes_tables_and_figures(
@@ -95,7 +109,9 @@ def test_one_command_asks_all_sets_and_writes_tables_and_figures(
 ) -> None:
     monkeypatch.setattr(confidence, "embedder", lambda *_args, **_more: HashedEmbedder())
     for name, asked in (("one", QUERIES), ("two", QUERIES[:2]), ("three", QUERIES[1:])):
-        write_set(tmp_path / "sets" / name, queries_jsonl=jsonl(asked), spans_jsonl="", qrels_spans_tsv="")
+        write_set(
+            tmp_path / "sets" / name, queries_jsonl=jsonl(asked), spans_jsonl="", qrels_spans_tsv=""
+        )
     saved = tmp_path / "saved.json"
     confidence.main([str(tmp_path / "sets"), "--cache", str(tmp_path), "--save", str(saved)])
     tuned = json.loads(saved.read_text(encoding="utf-8"))

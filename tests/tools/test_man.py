@@ -44,6 +44,8 @@ def test_examples_keep_their_lines() -> None:
 
 @pytest.mark.skipif(shutil.which("man") is None, reason="man is not installed")
 def test_man_reads_it() -> None:
-    done = subprocess.run(["man", "--warnings", "-l", "-"], input=page(), capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["man", "--warnings", "-l", "-"], input=page(), capture_output=True, text=True, check=True
+    )
     assert not re.search(r"warning", done.stderr)
     assert "NOTEWELL(1)" in done.stdout

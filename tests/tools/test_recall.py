@@ -23,7 +23,9 @@ ANSWERS = [
 
 def test_figures_count_passages_and_prompts() -> None:
     assert figures(ANSWERS) == Figures(precision=2 / 5, found=1.0, talk=0.0, off=0.5, none=1.0)
-    assert figures(ANSWERS, 0.65) == Figures(precision=1 / 2, found=0.5, talk=0.0, off=0.0, none=1.0)
+    assert figures(ANSWERS, 0.65) == Figures(
+        precision=1 / 2, found=0.5, talk=0.0, off=0.0, none=1.0
+    )
     assert figures([]) == Figures(0.0, 0.0, 0.0, 0.0, 0.0)
 
 

@@ -1,4 +1,6 @@
-"""The site: a page for each agent and for what Python gives, and a place in the menu for every page."""
+"""The site: a page for each agent and for what Python gives, and a place in the menu for every
+page.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,15 @@ from tools import site
 
 def menu() -> list[str]:
     text = (site.ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    return re.findall(r"([\w/.-]+\.md)$", text.partition("nav:")[2].partition("\ntheme:")[0], re.MULTILINE)
+    return re.findall(
+        r"([\w/.-]+\.md)$", text.partition("nav:")[2].partition("\ntheme:")[0], re.MULTILINE
+    )
 
 
 def test_every_page_is_in_the_menu_once() -> None:
-    pages = {p.relative_to(site.ROOT).as_posix() for p in site.copied() if p.suffix == ".md"} | set(site.made())
+    pages = {p.relative_to(site.ROOT).as_posix() for p in site.copied() if p.suffix == ".md"} | set(
+        site.made()
+    )
     assert sorted(menu()) == sorted(pages)
 
 
@@ -43,7 +49,9 @@ def test_links_of_made_pages_lead_to_pages() -> None:
     pages = set(menu())
     for name, text in site.made().items():
         for link in re.findall(r"\]\(([^)#]+)\)", text):
-            target = (site.ROOT / name).parent.joinpath(link).resolve().relative_to(site.ROOT).as_posix()
+            target = (
+                (site.ROOT / name).parent.joinpath(link).resolve().relative_to(site.ROOT).as_posix()
+            )
             assert target in pages, (name, link)
 
 

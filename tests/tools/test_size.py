@@ -23,7 +23,11 @@ def test_each_folder_is_a_room(tmp_path: Path) -> None:
     (tmp_path / "memory.py").write_text("a = 1\n")
     (tmp_path / "store/ports.py").write_text("b = 2\nc = 3\n")
     (tmp_path / "store/sqlite/one.py").write_text("")
-    assert rooms(tmp_path) == {".": Size(3, 1, 1), "store": Size(6, 2, 1), "store/sqlite": Size(0, 0, 1)}
+    assert rooms(tmp_path) == {
+        ".": Size(3, 1, 1),
+        "store": Size(6, 2, 1),
+        "store/sqlite": Size(0, 0, 1),
+    }
     assert list(table(tmp_path))[-1].split() == ["all", "9", "3", "3"]
 
 

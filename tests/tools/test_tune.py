@@ -28,12 +28,21 @@ PLANTED = np.array([2.0, -1.0, 0.0])
 
 
 def pool(rng: np.random.Generator, planted: Array) -> Pool:
-    """Eight passages, of which the best by the planted weights is the relevant one; both legs are blind."""
+    """Eight passages, of which the best by the planted weights is the relevant one; both legs are
+    blind.
+    """
     known = rng.normal(size=(8, len(planted)))
     best = int(np.argmax(known @ planted))
     paths = tuple(f"{i}.md" for i in range(8))
     blind = np.arange(8.0)
-    return Pool(known, np.arange(8) == best, paths, {paths[best]: 1}, {"lexical": blind, "vector": -blind}, ())
+    return Pool(
+        known,
+        np.arange(8) == best,
+        paths,
+        {paths[best]: 1},
+        {"lexical": blind, "vector": -blind},
+        (),
+    )
 
 
 def many(seed: int, planted: Array = PLANTED) -> list[Pool]:
@@ -54,7 +63,9 @@ def test_a_large_set_counts_no_more_than_a_small_one() -> None:
     other = [pool(rng, -PLANTED) for _ in range(6)]
     fitted = fit_order([stack(many(1)), stack(other)])
     alone = fit_order([stack([*many(1), *other])])
-    assert abs(fitted @ PLANTED) < 0.5 * abs(alone @ PLANTED), "two sets that disagree cancel out, whatever their size"
+    assert abs(fitted @ PLANTED) < 0.5 * abs(alone @ PLANTED), (
+        "two sets that disagree cancel out, whatever their size"
+    )
 
 
 def test_a_question_without_a_relevant_passage_teaches_no_order() -> None:
@@ -73,14 +84,23 @@ def test_a_given_weight_is_kept_and_the_others_are_fitted_around_it() -> None:
 def test_a_climb_never_ends_under_where_it_began() -> None:
     one = stack(many(1))
     begun = np.array([0.3, 0.2, 0.5])
-    assert one.ndcg(one.features @ climb([one], begun, scored=np.matmul)) > one.ndcg(one.features @ begun)
+    assert one.ndcg(one.features @ climb([one], begun, scored=np.matmul)) > one.ndcg(
+        one.features @ begun
+    )
 
 
 def test_the_flat_figure_is_the_mean_over_the_questions() -> None:
     rng = np.random.default_rng(7)
     paths = ("a.md", "b.md", "a.md", "c.md", "d.md", "b.md")
     asked = [
-        Pool(rng.normal(size=(6, 3)), rng.random(6) < 0.5, paths, grades, {"lexical": known, "vector": -known}, ())
+        Pool(
+            rng.normal(size=(6, 3)),
+            rng.random(6) < 0.5,
+            paths,
+            grades,
+            {"lexical": known, "vector": -known},
+            (),
+        )
         for grades in ({"a.md": 1}, {"b.md": 2, "d.md": 1}, {"c.md": 1, "not found.md": 1}, {})
         for known in [np.arange(6.0)]
     ]
@@ -94,11 +114,16 @@ def test_the_flat_figure_is_the_mean_over_the_questions() -> None:
 @pytest.mark.parametrize("z", [-2.0, 1.0, 9.0])
 def test_totals_are_those_of_a_search(rare: float, z: float) -> None:
     shared = {"rare": rare, "noise": 3.0, "foreign": 0.0}
-    own = [{"text": 0.5, "cover": 0.7, "near": 0.2, "window": 0.4, "z": z}, {"text": 0.3, "cover": 0.2, "z": -1.0}]
+    own = [
+        {"text": 0.5, "cover": 0.7, "near": 0.2, "window": 0.4, "z": z},
+        {"text": 0.3, "cover": 0.2, "z": -1.0},
+    ]
     found = [candidate(f"c{i}", signals={**shared, **signals}) for i, signals in enumerate(own)]
     question = question_evidence(found)
     expected = [total(c, question) for c in found]
-    assert totals(features(found, question), np.array(list(WEIGHTS.values()))) == pytest.approx(expected)
+    assert totals(features(found, question), np.array(list(WEIGHTS.values()))) == pytest.approx(
+        expected
+    )
 
 
 @settings(deadline=None)

@@ -1,4 +1,6 @@
-"""A run in small: a random student learns from made-up teachers which texts are about the same thing."""
+"""A run in small: a random student learns from made-up teachers which texts are about the same
+thing.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,9 @@ def test_means_of_runs_that_overlap() -> None:
 
 
 def made_teachers(count: int, seed: int) -> tuple[dict[str, Any], list[str]]:
-    """Two teachers that see the same few things, each in directions and with a mean and noise of its own."""
+    """Two teachers that see the same few things, each in directions and with a mean and noise of
+    its own.
+    """
     dice = torch.Generator().manual_seed(seed)
     seen = torch.randn(count, 6, generator=dice)
     roles = ["q" if n % 3 == 0 else "p" for n in range(count)]
@@ -149,7 +153,9 @@ def test_a_bridge_leads_one_teacher_to_where_all_would_stand() -> None:
     kinds = role_numbers(roles, torch.device("cpu"))
     bridge = Bridge.of(vectors["one"], kinds, places)
     others, other_roles = made_teachers(300, 2)
-    shifted = torch.nn.functional.normalize(others["one"] + 0.3, dim=-1)  # a language that stands elsewhere
+    shifted = torch.nn.functional.normalize(
+        others["one"] + 0.3, dim=-1
+    )  # a language that stands elsewhere
     found = bridge.places(shifted, role_numbers(other_roles, torch.device("cpu")))
     assert apart(found.float(), space.places(others, other_roles)) < 0.1
 
@@ -171,7 +177,9 @@ def test_a_student_that_agrees_with_its_teacher_has_little_to_learn() -> None:
     fitting = float(2.0 / deviation)
     other = torch.nn.functional.normalize(torch.randn(40, 16), dim=-1)
     assert mean.abs() < 0.1
-    assert drawn(vectors, target, sharpness=fitting) < 0.05 < drawn(other, target, sharpness=fitting)
+    assert (
+        drawn(vectors, target, sharpness=fitting) < 0.05 < drawn(other, target, sharpness=fitting)
+    )
 
 
 def test_standardised_rows_have_mean_nought_and_deviation_one_without_their_own_place() -> None:

@@ -39,7 +39,9 @@ def test_a_file_that_differs_is_refused_by_name(folder: Path) -> None:
         fetch.fetch(package)
 
 
-def test_a_fetched_file_that_differs_does_not_stay(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fetched_file_that_differs_does_not_stay(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def download(_registry: str, _name: str, _version: str, file: str) -> Path:
         (folder / file).write_bytes(b"changed")
         return folder / file
@@ -83,7 +85,10 @@ def test_members_of_wheels_and_tars(folder: Path) -> None:
 def test_an_entry_that_is_added_reads_back(tmp_path: Path, start: str) -> None:
     listed = tmp_path / "list.toml"
     listed.write_text(start)
-    entries = [Package("npm", name, "1.0", f"{name}.tgz", "0" * 64, "MIT", 'a "quoted" use') for name in ("a", "b")]
+    entries = [
+        Package("npm", name, "1.0", f"{name}.tgz", "0" * 64, "MIT", 'a "quoted" use')
+        for name in ("a", "b")
+    ]
     for entry in entries:
         fetch.append(entry, listed)
     assert fetch.read_listed(listed) == entries

@@ -16,9 +16,16 @@ CHINESE = "今天我们在图书馆里看到了一本很有意思的旧书"
 def sets(folder: Path) -> Path:
     held = folder / "eval" / "one"
     held.mkdir(parents=True)
-    corpus = [{"id": "1", "text": f"before {RUN}, after"}, {"id": "2", "title": "Title", "text": CHINESE}]
+    corpus = [
+        {"id": "1", "text": f"before {RUN}, after"},
+        {"id": "2", "title": "Title", "text": CHINESE},
+    ]
     queries = [
-        {"id": "q", "text": "where do the seven cats look?", "answer": "a secret answer of no account here at all ok"}
+        {
+            "id": "q",
+            "text": "where do the seven cats look?",
+            "answer": "a secret answer of no account here at all ok",
+        }
     ]
     (held / "corpus.jsonl").write_text("".join(json.dumps(item) + "\n" for item in corpus))
     (held / "queries.jsonl").write_text("".join(json.dumps(item) + "\n" for item in queries))
@@ -27,18 +34,30 @@ def sets(folder: Path) -> Path:
 
 def training(folder: Path, *texts: str) -> Path:
     path = folder / "en-x.jsonl"
-    lines = [{"source": "x", "lang": "en", "texts": [["p", "nothing to see"], ["p", text]]} for text in texts]
+    lines = [
+        {"source": "x", "lang": "en", "texts": [["p", "nothing to see"], ["p", text]]}
+        for text in texts
+    ]
     path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
     return path
 
 
 @pytest.mark.parametrize(
     "planted",
-    [f"I wrote: {RUN.upper()}!", RUN.replace(" ", " - "), f"然后{CHINESE[2:17]}吗", "Where do the seven cats look"],
+    [
+        f"I wrote: {RUN.upper()}!",
+        RUN.replace(" ", " - "),
+        f"然后{CHINESE[2:17]}吗",
+        "Where do the seven cats look",
+    ],
 )
-def test_a_planted_run_is_found_and_dropped(tmp_path: Path, planted: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_planted_run_is_found_and_dropped(
+    tmp_path: Path, planted: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     against = sets(tmp_path)
-    path = training(tmp_path, "a harmless text about other things", planted, "one more harmless text")
+    path = training(
+        tmp_path, "a harmless text about other things", planted, "one more harmless text"
+    )
     assert proof.main([str(path), "--against", str(against)]) == 1
     assert "1 with a hit" in capsys.readouterr().out
     assert proof.main([str(path), "--against", str(against), "--drop"]) == 0

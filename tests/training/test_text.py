@@ -14,7 +14,10 @@ from training.text.markdown_pages import read_markdown
 from training.text.sections import groups
 from training.text.spoken import third_person
 
-PROSE = "The pool is emptied every night and filled again in the morning, which takes two hours or more. " * 3
+PROSE = (
+    "The pool is emptied every night and filled again in the morning, which takes two hours or "
+    "more. "
+) * 3
 
 
 def test_passages_keep_paragraph_borders_and_bounds() -> None:
@@ -25,7 +28,10 @@ def test_passages_keep_paragraph_borders_and_bounds() -> None:
 
 
 def test_a_long_paragraph_is_cut_at_sentences_or_words() -> None:
-    assert all(text.endswith(".") for text in cut([PROSE.strip() * 1 + " " + PROSE.strip() * 9], longest=700))
+    assert all(
+        text.endswith(".")
+        for text in cut([PROSE.strip() * 1 + " " + PROSE.strip() * 9], longest=700)
+    )
     assert all(len(text) <= 500 for text in cut(["word " * 900], longest=500))
     assert cut(["x" * 5000])[0] == "x" * common.LONGEST
 
@@ -45,7 +51,10 @@ def test_identical_groups_are_kept_once_and_written_whole(tmp_path: Path) -> Non
     path = tmp_path / "text" / "en-x.jsonl"
     counts = write(path, Unique().groups([one, one, other, prose]))
     assert counts["groups"] == 2
-    assert [json.loads(line)["texts"][0][1] for line in path.read_text().splitlines()] == ["query", "another query"]
+    assert [json.loads(line)["texts"][0][1] for line in path.read_text().splitlines()] == [
+        "query",
+        "another query",
+    ]
     assert list(path.parent.iterdir()) == [path]
 
 
@@ -67,7 +76,10 @@ def test_html_gives_headings_terms_and_code() -> None:
 
 
 def test_manual_pages_give_sections_and_options() -> None:
-    sections = read_man('.TH X 1\n.SH OPTIONS\n.TP\n.BR \\-a ", " \\-\\-all\nShow \\fBall\\fR files.\n.PP\nMore.', "x")
+    sections = read_man(
+        '.TH X 1\n.SH OPTIONS\n.TP\n.BR \\-a ", " \\-\\-all\nShow \\fBall\\fR files.\n.PP\nMore.',
+        "x",
+    )
     assert [(block.kind, block.text) for block in sections[0].blocks] == [
         ("dt", "-a, --all"),
         ("p", "Show all files."),
@@ -77,7 +89,11 @@ def test_manual_pages_give_sections_and_options() -> None:
 
 def test_markdown_gives_sections_without_badges() -> None:
     sections = read_markdown(
-        "# Tool\n\n[![x](y)](z)\n\nDoes [this](http://x).\n\n## Use\n\n- a\n- b\n\n```sh\ntool -x\n```\n", "p"
+        (
+            "# Tool\n\n[![x](y)](z)\n\nDoes [this](http://x).\n\n## Use\n\n- a\n- b\n\n```sh\ntool "
+            "-x\n```\n"
+        ),
+        "p",
     )
     assert [(section.page, section.title, len(section.blocks)) for section in sections[1:]] == [
         ("Tool", "Tool", 1),
@@ -88,10 +104,17 @@ def test_markdown_gives_sections_without_badges() -> None:
 
 def test_a_lead_in_finds_its_command_and_a_heading_its_section() -> None:
     code = "```\ntool list --since 7d --all --verbose\n```\n"
-    text = f"# Tool\n\n## Restore a backup\n\n{PROSE}\n\nTo list all backups of the last week, run:\n\n{code}"
+    text = (
+        f"# Tool\n\n## Restore a backup\n\n{PROSE}\n\nTo list all backups of the last week, "
+        f"run:\n\n{code}"
+    )
     made = list(groups("notes", read_markdown(text, "tool"), random.Random(0), fenced=True))
-    assert any(each.source == "notes-task" and each.texts[1][1].startswith("tool list") for each in made)
-    assert any("backup" in each.texts[0][1].lower() and PROSE[:40] in each.texts[1][1] for each in made)
+    assert any(
+        each.source == "notes-task" and each.texts[1][1].startswith("tool list") for each in made
+    )
+    assert any(
+        "backup" in each.texts[0][1].lower() and PROSE[:40] in each.texts[1][1] for each in made
+    )
 
 
 def test_a_function_loses_its_docstring() -> None:
@@ -105,4 +128,7 @@ def test_a_function_loses_its_docstring() -> None:
 
 
 def test_a_speaker_is_told_about_by_name() -> None:
-    assert third_person("I'm sure I left my keys there", "Anna") == "Anna is sure they left their keys there"
+    assert (
+        third_person("I'm sure I left my keys there", "Anna")
+        == "Anna is sure they left their keys there"
+    )

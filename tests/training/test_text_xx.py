@@ -34,8 +34,14 @@ und öffnen Sie den Stock nicht vor den ersten warmen Tagen.</p>
 
 def test_locales() -> None:
     assert [code(name) for name in ("pt_BR", "zh-Hant", "nb", "sr@latin", "xx", "en-US", "C")] == [
-        "pt", "zh", "no", "sr", "", "en", "",
-    ]  # fmt: skip
+        "pt",
+        "zh",
+        "no",
+        "sr",
+        "",
+        "en",
+        "",
+    ]
 
 
 def test_translated() -> None:
@@ -47,11 +53,20 @@ def test_translated() -> None:
 
 
 def test_page_is_aligned_without_what_is_left_in_english() -> None:
-    found = list(both("bees", "de", align("de", sections(html_blocks(ENGLISH)), sections(html_blocks(GERMAN)))))
+    found = list(
+        both(
+            "bees", "de", align("de", sections(html_blocks(ENGLISH)), sections(html_blocks(GERMAN)))
+        )
+    )
     pairs = [each for each in found if isinstance(each, Pair)]
-    assert ("Keeping bees in winter", "Bienen im Winter halten") in [(pair.english, pair.text) for pair in pairs]
+    assert ("Keeping bees in winter", "Bienen im Winter halten") in [
+        (pair.english, pair.text) for pair in pairs
+    ]
     passages = [pair for pair in pairs if pair.role == "p"]
-    assert any(pair.english.startswith("Bees form") and pair.text.endswith("warmen Tagen.") for pair in passages)
+    assert any(
+        pair.english.startswith("Bees form") and pair.text.endswith("warmen Tagen.")
+        for pair in passages
+    )
     assert not any("sugar" in pair.text or "code here" in pair.english for pair in pairs)
     groups = [each for each in found if isinstance(each, Group)]
     assert groups[0].texts[0] == ("q", "Bienen im Winter halten")
@@ -83,7 +98,9 @@ def test_places(path: str, found: tuple[str, str]) -> None:
 
 
 def _compiled(entries: dict[str, str]) -> bytes:
-    ours, theirs = ([text.encode() for text in texts] for texts in (entries.keys(), entries.values()))
+    ours, theirs = (
+        [text.encode() for text in texts] for texts in (entries.keys(), entries.values())
+    )
     at = 28 + 16 * len(ours)
     tables: list[bytes] = []
     for texts in (ours, theirs):
@@ -95,7 +112,9 @@ def _compiled(entries: dict[str, str]) -> bytes:
 
 
 def test_catalogue() -> None:
-    held = _compiled({"menu\4_Open the old file": "Öffne die _alte Datei", "one\0many": "eins\0viele"})
+    held = _compiled(
+        {"menu\4_Open the old file": "Öffne die _alte Datei", "one\0many": "eins\0viele"}
+    )
     assert [(message(one), message(other)) for one, other in catalogue(held)] == [
         ("Open the old file", "Öffne die alte Datei"),
         ("one", "eins"),
@@ -111,7 +130,9 @@ def test_messages_that_say_something() -> None:
 
 def test_descriptions() -> None:
     head = "Package: bee\nDescription-md5: 1\nDescription-"
-    long = " It counts the honey in all your hives.\n  list\n .\n Second paragraph is here for you.\n"
+    long = (
+        " It counts the honey in all your hives.\n  list\n .\n Second paragraph is here for you.\n"
+    )
     english = f"{head}en: honey counter\n{long}"
     long = " Er zählt den Honig in allen Ihren Stöcken.\n .\n Hier ist der zweite Absatz für Sie.\n"
     german = f"{head}de: Honigzähler\n{long}"
@@ -129,15 +150,24 @@ def test_mallard() -> None:
         "<section id='s'><title>Lock</title><list><item><p>Press it.</p></item></list></section></page>"
     )
     assert [(block.kind, block.text) for block in mallard_blocks(page)] == [
-        ("h1", "Screen"), ("p", "Text of it."), ("h2", "Lock"), ("p", "Press it."),
-    ]  # fmt: skip
+        ("h1", "Screen"),
+        ("p", "Text of it."),
+        ("h2", "Lock"),
+        ("p", "Press it."),
+    ]
 
 
 def test_manual_page() -> None:
     page = '.TH X 1\n.SH "NAME"\nx \\- do \\fIit\\fP\n.SH OPTIONS\n.TP\n'
     page += '.BR \\-a ", " \\-b\nAll of it.\n.nf\ncode\n.fi\n.PP\nMore.\n'
     blocks = roff_blocks(page)
-    assert [block.text for block in blocks] == ["NAME", "x - do it", "OPTIONS", "-a, -b All of it.", "More."]
+    assert [block.text for block in blocks] == [
+        "NAME",
+        "x - do it",
+        "OPTIONS",
+        "-a, -b All of it.",
+        "More.",
+    ]
     cut = sections(blocks)
     assert without_credits(cut, [*cut, cut[-1]]) == cut
 
@@ -145,7 +175,9 @@ def test_manual_page() -> None:
 def test_choice_keeps_to_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NOTEWELL_TRAINING", str(tmp_path))
     long = [Pair("s", "de", "p", f"{at} english " * 20, f"{at} deutsch " * 20) for at in range(100)]
-    gather("s", lambda: iter([*long, *long, Group("s", "de", (("q", "Frage"), ("p", "Antwort " * 9)))]))
+    gather(
+        "s", lambda: iter([*long, *long, Group("s", "de", (("q", "Frage"), ("p", "Antwort " * 9)))])
+    )
     counts = choose(Budget(pairs=(0, 0.01, 0), groups=(0, 0.01, 0)))
     lines = (tmp_path / "text" / "xx-pairs-s.jsonl").read_text(encoding="utf-8").splitlines()
     assert 10 <= counts["pairs de"] == len(lines) < 40

@@ -48,7 +48,12 @@ def test_ids_are_places_in_the_list() -> None:
     pieces = tiny(["▁ab", "cd", "abc"])
     processor = pieces.processor()
     assert [pieces.names[i] for i in processor.encode("abcd z")] == ["▁ab", "cd", "▁", "<unk>"]
-    assert [processor.bos_id(), processor.pad_id(), processor.eos_id(), processor.unk_id()] == [0, 1, 2, 3]
+    assert [processor.bos_id(), processor.pad_id(), processor.eos_id(), processor.unk_id()] == [
+        0,
+        1,
+        2,
+        3,
+    ]
 
 
 def test_special_names_in_a_text_are_only_text() -> None:
@@ -59,7 +64,9 @@ def test_special_names_in_a_text_are_only_text() -> None:
 def test_a_list_is_read_without_its_mask() -> None:
     held = {
         "normalizer": {
-            "normalizers": [{"type": "Precompiled", "precompiled_charsmap": base64.b64encode(b"x").decode()}]
+            "normalizers": [
+                {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(b"x").decode()}
+            ]
         },
         "model": {"vocab": [["<s>", 0.0], ["a", -1.0], ["<mask>", 0.0]]},
     }
@@ -116,7 +123,13 @@ def test_any_text_is_cut_as_the_reference_does(full: Any, reference: Any) -> Non
     processor = full.processor()
 
     @settings(max_examples=400, deadline=None)
-    @given(st.lists(st.sampled_from([word for line in LINES for word in line.split()]), min_size=1, max_size=12))
+    @given(
+        st.lists(
+            st.sampled_from([word for line in LINES for word in line.split()]),
+            min_size=1,
+            max_size=12,
+        )
+    )
     def same(words: list[str]) -> None:
         text = " ".join(words)
         assert processor.encode(text) == reference.encode(text, add_special_tokens=False).ids

@@ -1,4 +1,6 @@
-"""An index and settings of every version that was released open, are converted, or say what to do."""
+"""An index and settings of every version that was released open, are converted, or say what to
+do.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,13 @@ from notewell.types import Role, Vectors
 from tests.upgrade.keep import HERE, OWN, WORKSPACE, keep
 
 KEPT = sorted(p for p in HERE.iterdir() if (p / "index.sqlite").exists())
-COMPLAINTS = {"index_rebuilt", "index_reopened", "model_fallback", "no_embedder", "forgotten_unread"}
+COMPLAINTS = {
+    "index_rebuilt",
+    "index_reopened",
+    "model_fallback",
+    "no_embedder",
+    "forgotten_unread",
+}
 
 
 @pytest.fixture(params=KEPT, ids=lambda p: p.name)
@@ -94,7 +102,10 @@ def test_an_index_of_a_later_version_says_what_to_do(kept: Path) -> None:
     with apsw.Connection(str(kept / ".notewell/index.sqlite")) as db:
         db.execute("PRAGMA user_version = 900")
     before = (kept / ".notewell/index.sqlite").read_bytes()
-    with pytest.raises(StoreVersionError, match="written by a newer notewell") as caught, Memory.open(kept) as memory:
+    with (
+        pytest.raises(StoreVersionError, match="written by a newer notewell") as caught,
+        Memory.open(kept) as memory,
+    ):
         memory.search("staging")
     assert "upgrade notewell" in caught.value.hint
     assert (kept / ".notewell/index.sqlite").read_bytes() == before

@@ -1,4 +1,6 @@
-"""Documents that exist in English and in another language: blocks, sections, and what is made of them."""
+"""Documents that exist in English and in another language: blocks, sections, and what is made of
+them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ _BLOCK = re.compile(
 _TAG = re.compile(r"<[^>]+>")
 _ID = re.compile(r'\b(?:xml:)?id="([^"]+)"')
 _NUMBER = re.compile(
-    r"^(?:\d+(?:\.\d+)*\.?|[A-Z](?:\.\d+)+\.?|[^\W\d]+ \d+(?:\.\d+)*\.|第\s*\d+\s*[章节節部]\.?|제?\s*\d+\s*장\.?)\s+"
+    r"^(?:\d+(?:\.\d+)*\.?|[A-Z](?:\.\d+)+\.?|[^\W\d]+ "
+    r"\d+(?:\.\d+)*\.|第\s*\d+\s*[章节節部]\.?|제?\s*\d+\s*장\.?)\s+"
 )
 
 
@@ -59,7 +62,13 @@ class Pair:
 
     def line(self) -> str:
         """This pair as a line of JSON."""
-        held = {"source": self.source, "lang": self.lang, "role": self.role, "en": self.english, "text": self.text}
+        held = {
+            "source": self.source,
+            "lang": self.lang,
+            "role": self.role,
+            "en": self.english,
+            "text": self.text,
+        }
         return json.dumps(held, ensure_ascii=False) + "\n"
 
 
@@ -103,7 +112,11 @@ def html_blocks(page: str) -> list[Block]:
             key = ""
         at = tag.end()
         name = tag[2].lower()
-        kind = name if not tag[1] and name not in {"div", "section", "article", "body", "main", "tr"} else "p"
+        kind = (
+            name
+            if not tag[1] and name not in {"div", "section", "article", "body", "main", "tr"}
+            else "p"
+        )
         named = None if tag[1] else _ID.search(tag[3])
         key = named[1] if named else "" if tag[1] else key
     return found
@@ -125,7 +138,9 @@ def _by_key(ours: Sequence[Block], theirs: Sequence[Block]) -> list[tuple[str, s
     return [(block.text, known[block.key]) for block in ours if block.key in known]
 
 
-def side_by_side(lang: str, ours: Sequence[Block], theirs: Sequence[Block]) -> list[tuple[str, str]]:
+def side_by_side(
+    lang: str, ours: Sequence[Block], theirs: Sequence[Block]
+) -> list[tuple[str, str]]:
     """English blocks with their translations: by key, by equal order, or the section as one."""
     keyed = _by_key(ours, theirs)
     if keyed and len(keyed) >= 0.5 * min(len(ours), len(theirs)):
@@ -156,7 +171,10 @@ def kept(lang: str, blocks: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     return [
         (one, other)
         for one, other in blocks
-        if len(one) >= 25 and len(other) <= LONGEST and translated(lang, one, other) and like_lengths(lang, one, other)
+        if len(one) >= 25
+        and len(other) <= LONGEST
+        and translated(lang, one, other)
+        and like_lengths(lang, one, other)
     ]
 
 
@@ -220,7 +238,11 @@ def groups(source: str, lang: str, aligned: Sequence[Aligned]) -> Iterator[Group
     found: list[tuple[str, str]] = []
     for section in aligned:
         heading = section.heading[1]
-        title = heading if not page or heading == page or len(heading) > 25 or ": " in heading else f"{page}: {heading}"
+        title = (
+            heading
+            if not page or heading == page or len(heading) > 25 or ": " in heading
+            else f"{page}: {heading}"
+        )
         if heading and translated(lang, section.heading[0], heading):
             found += [(title, text) for _, text in joined(lang, section.blocks, "mono" + title)][:3]
     for (title, text), (_, other) in pairwise([*found, ("", "")]):

@@ -49,10 +49,16 @@ def pages(name: str, wanted: re.Pattern[str] = _PAGE) -> Iterator[tuple[str, str
 
 def named(*starts: str) -> list[str]:
     """Listed packages that are one of these or a language of one."""
-    return [name for name in listed() if any(name == start or name.startswith(start + "-") for start in starts)]
+    return [
+        name
+        for name in listed()
+        if any(name == start or name.startswith(start + "-") for start in starts)
+    ]
 
 
-def book(source: str, packages: Sequence[str], read: Reader = html_blocks) -> Iterator[Pair | Group]:
+def book(
+    source: str, packages: Sequence[str], read: Reader = html_blocks
+) -> Iterator[Pair | Group]:
     """All translations of a book whose English pages are in one of the packages."""
     english: dict[str, list[Section]] = {}
     others: dict[str, dict[str, list[Section]]] = defaultdict(dict)
@@ -71,11 +77,15 @@ def book(source: str, packages: Sequence[str], read: Reader = html_blocks) -> It
 
 def libreoffice() -> Iterator[Pair | Group]:
     """LibreOffice's help, paragraph by paragraph; one language at a time, for it is large."""
-    english = {name: sections(html_blocks(text)) for _, name, text in _help("libreoffice-help-en-us")}
+    english = {
+        name: sections(html_blocks(text)) for _, name, text in _help("libreoffice-help-en-us")
+    }
     for package in named("libreoffice-help"):
         for lang, name, text in _help(package):
             if lang not in {"", "en"} and name in english:
-                yield from both("lo-help", lang, align(lang, english[name], sections(html_blocks(text))))
+                yield from both(
+                    "lo-help", lang, align(lang, english[name], sections(html_blocks(text)))
+                )
 
 
 def _help(package: str) -> Iterator[tuple[str, str, str]]:
@@ -113,7 +123,9 @@ def stellarium() -> Iterator[Pair | Group]:
     for path, content in members(fetched("stellarium-data")):
         found = _SKY.search(path)
         if found:
-            held[found[3]][f"{found[1]}/{found[2]}"] = sections(html_blocks(content.decode("utf-8", "replace")))
+            held[found[3]][f"{found[1]}/{found[2]}"] = sections(
+                html_blocks(content.decode("utf-8", "replace"))
+            )
     english = held.pop("en")
     for locale, pages in held.items():
         lang = code(locale)
@@ -125,12 +137,18 @@ def stellarium() -> Iterator[Pair | Group]:
 def electron() -> Iterator[Pair | Group]:
     """Electron's documentation."""
     held = json.loads(member(fetched("electron-i18n"), "docs.json"))
-    english = {name: sections(html_blocks(page["html"])) for name, page in held.pop("en-US").items()}
+    english = {
+        name: sections(html_blocks(page["html"])) for name, page in held.pop("en-US").items()
+    }
     for locale, pages in held.items():
         lang = code(locale)
         for name, page in pages.items() if lang not in {"", "en"} else ():
             if name in english:
-                yield from both("electron", lang, align(lang, english[name], sections(html_blocks(page["html"]))))
+                yield from both(
+                    "electron",
+                    lang,
+                    align(lang, english[name], sections(html_blocks(page["html"]))),
+                )
 
 
 _RIGHTS = re.compile(r'data-iso6393="(\w+)".*?lang="([A-Za-z-]+)"', re.S)
@@ -145,7 +163,9 @@ def rights() -> Iterator[Pair | Group]:
         lang = code(found[2].split("-")[0]) if found else ""
         if lang:
             body = re.sub(r"</?header>", "", text)
-            held.setdefault(lang if "zh-Hant" not in text[:300] else "zh", sections(html_blocks(body)))
+            held.setdefault(
+                lang if "zh-Hant" not in text[:300] else "zh", sections(html_blocks(body))
+            )
     english = held.pop("en")
     for lang, cut in held.items():
         yield from both("human-rights", lang, align(lang, english, cut))

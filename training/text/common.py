@@ -40,12 +40,16 @@ class Group:
 
 def clean(text: str) -> str:
     """One line of prose: composed characters, single blanks."""
-    return _BLANK.sub(" ", _CONTROL.sub(" ", unicodedata.normalize("NFC", text)).replace("\n", " ")).strip()
+    return _BLANK.sub(
+        " ", _CONTROL.sub(" ", unicodedata.normalize("NFC", text)).replace("\n", " ")
+    ).strip()
 
 
 def clean_lines(text: str) -> str:
     """Text whose lines matter: blanks at line ends and runs of empty lines go, indents stay."""
-    text = _CONTROL.sub("", unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\t", "    "))
+    text = _CONTROL.sub(
+        "", unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\t", "    ")
+    )
     lines = [line.rstrip().replace("\u00a0", " ") for line in text.split("\n")]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n").rstrip()
 
@@ -57,7 +61,11 @@ def sentences(text: str) -> list[str]:
 
 def _halves(paragraph: str, longest: int) -> Iterator[str]:
     """A paragraph that is too long, cut at lines, else at sentences, else at words."""
-    for parts, glue in ((paragraph.split("\n"), "\n"), (sentences(paragraph), " "), (paragraph.split(" "), " ")):
+    for parts, glue in (
+        (paragraph.split("\n"), "\n"),
+        (sentences(paragraph), " "),
+        (paragraph.split(" "), " "),
+    ):
         if len(parts) > 1 and max(map(len, parts)) <= longest:
             yield from _fill(parts, glue, longest)
             return
@@ -78,7 +86,9 @@ def _fill(parts: Iterable[str], glue: str, longest: int) -> Iterator[str]:
 
 
 def cut(paragraphs: Iterable[str], longest: int = LONGEST, aim: int = 900) -> list[str]:
-    """Passages from paragraphs: borders kept, short ones joined up to `aim`, none over `longest`."""
+    """Passages from paragraphs: borders kept, short ones joined up to `aim`, none over
+    `longest`.
+    """
     found: list[str] = []
     held = ""
     for paragraph in paragraphs:
@@ -138,7 +148,9 @@ def keywords(text: str, most: int = 6) -> str:
 
 
 def query_form(title: str, page: str, chance: random.Random) -> str:
-    """One natural query for a section: its title as it is, with its page, as a question or as keywords."""
+    """One natural query for a section: its title as it is, with its page, as a question or as
+    keywords.
+    """
     title, page = clean(title).rstrip(":."), clean(page).rstrip(":.")
     named = not page or set(words(page)) <= set(words(title))
     first = title.split(" ")[0].lower()
@@ -148,7 +160,9 @@ def query_form(title: str, page: str, chance: random.Random) -> str:
     if "?" in title:
         return title
     if first in VERBS and long:
-        forms.append(f"how to {title[0].lower()}{title[1:]}" if not first.endswith("ing") else title.lower())
+        forms.append(
+            f"how to {title[0].lower()}{title[1:]}" if not first.endswith("ing") else title.lower()
+        )
         if not named and first.endswith("ing"):
             forms.append(f"{title[0].lower()}{title[1:]} in {page}")
     forms.append(keywords(title if named else f"{page} {title}", 8) or title)
@@ -160,7 +174,11 @@ def query_form(title: str, page: str, chance: random.Random) -> str:
 def cloze(passage: str, chance: random.Random) -> tuple[str, str] | None:
     """One telling sentence of a passage as its query, taken out of the passage."""
     parts = sentences(passage)
-    fit = [at for at, part in enumerate(parts) if 40 <= len(part) <= 200 and "\n" not in part and len(words(part)) > 6]
+    fit = [
+        at
+        for at, part in enumerate(parts)
+        if 40 <= len(part) <= 200 and "\n" not in part and len(words(part)) > 6
+    ]
     if len(parts) < 4 or not fit:
         return None
     at = chance.choice(fit)
@@ -171,8 +189,14 @@ def cloze(passage: str, chance: random.Random) -> tuple[str, str] | None:
 def group(source: str, query: str, passages: Sequence[str], lang: str = "en") -> Group | None:
     """A query with its passage and up to two near misses, or nothing where one is out of bounds."""
     query = query.strip()
-    kept = [text for text in passages[1:] if SHORTEST <= len(text) <= LONGEST and text != passages[0]][:2]
-    if not 3 <= len(query) <= LONGEST_QUERY or not passages or not SHORTEST <= len(passages[0]) <= LONGEST:
+    kept = [
+        text for text in passages[1:] if SHORTEST <= len(text) <= LONGEST and text != passages[0]
+    ][:2]
+    if (
+        not 3 <= len(query) <= LONGEST_QUERY
+        or not passages
+        or not SHORTEST <= len(passages[0]) <= LONGEST
+    ):
         return None
     return Group(source, lang, (("q", query), *(("p", text) for text in [passages[0], *kept])))
 
@@ -201,7 +225,9 @@ class Unique:
             if whole in self.seen:
                 continue
             head = each.texts[:2] if asked else ()
-            rest = [pair for pair in each.texts[len(head) :] if asked or _mark(pair[1]) not in self.seen]
+            rest = [
+                pair for pair in each.texts[len(head) :] if asked or _mark(pair[1]) not in self.seen
+            ]
             texts = (*head, *rest)
             if len(texts) < 2:
                 continue

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from training.fetch import fetched, member
 from training.text.common import Group, clean, cut, group, keywords, prose, sentences
 
-_SKIP = re.compile(r"^lib.*-(?:dev|dbg)$|-dbgsym$|^golang-|^librust-|^haskell-|^libghc-|^node-|-l10n|-locale-|^task-")
+_SKIP = re.compile(
+    r"^lib.*-(?:dev|dbg)$|-dbgsym$|^golang-|^librust-|^haskell-|^libghc-|^node-|-l10n|-locale-|^task-"
+)
 
 
 def records(text: str) -> Iterator[tuple[str, str, list[str]]]:
@@ -60,7 +62,13 @@ def debian() -> Iterator[Group]:
             continue
         roll = chance.random()
         query = (
-            short if roll < 0.6 else keywords(short, 8) if roll < 0.8 else name if roll < 0.85 else f"{name} - {short}"
+            short
+            if roll < 0.6
+            else keywords(short, 8)
+            if roll < 0.8
+            else name
+            if roll < 0.85
+            else f"{name} - {short}"
         )
         found = group("debian", query, passages[:2])
         if found:

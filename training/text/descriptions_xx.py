@@ -29,8 +29,17 @@ def described(index: str) -> Described:
     found: Described = {}
     for record in index.split("\n\n"):
         lines = record.split("\n")
-        checksum = next((line.split(": ", 1)[1] for line in lines if line.startswith("Description-md5: ")), "")
-        at = next((at for at, line in enumerate(lines) if line.startswith("Description-") and "md5" not in line), -1)
+        checksum = next(
+            (line.split(": ", 1)[1] for line in lines if line.startswith("Description-md5: ")), ""
+        )
+        at = next(
+            (
+                at
+                for at, line in enumerate(lines)
+                if line.startswith("Description-") and "md5" not in line
+            ),
+            -1,
+        )
         if checksum and at >= 0:
             found[checksum] = clean(lines[at].partition(": ")[2]), paragraphs(lines[at + 1 :])
     return found
@@ -45,7 +54,11 @@ def beside(lang: str, english: Described, others: Described) -> Iterator[Aligned
     for checksum, (title, long) in others.items():
         if checksum in english:
             short, paragraphs_en = english[checksum]
-            blocks = list(zip(paragraphs_en, long, strict=True)) if len(long) == len(paragraphs_en) else []
+            blocks = (
+                list(zip(paragraphs_en, long, strict=True))
+                if len(long) == len(paragraphs_en)
+                else []
+            )
             if blocks or translated(lang, short, title):
                 yield Aligned((short, title), kept(lang, blocks))
 

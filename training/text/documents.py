@@ -17,11 +17,28 @@ from training.text.sections import Section, groups, sample
 
 MOST = 700
 MOST_OF = {
-    "python3.11-doc": 2500, "postgresql-doc-15": 2500, "nodejs-doc": 2500, "git-doc": 2500, "linux-doc-6.1": 3500,
-    "perl-doc": 1500, "manpages": 2000, "manpages-dev": 2500, "docker-doc": 1500, "clang-14-doc": 1500, "podman": 1200,
-    "apache2-doc": 1500, "python-scipy-doc": 1200, "sqlite3-doc": 1500, "coreutils": 1500, "systemd": 1500,
-    "bash-doc": 1200, "debian-handbook": 1500, "cmake-doc": 1200, "vim-doc": 1200, "kubernetes-client": 400,
-}  # fmt: skip
+    "python3.11-doc": 2500,
+    "postgresql-doc-15": 2500,
+    "nodejs-doc": 2500,
+    "git-doc": 2500,
+    "linux-doc-6.1": 3500,
+    "perl-doc": 1500,
+    "manpages": 2000,
+    "manpages-dev": 2500,
+    "docker-doc": 1500,
+    "clang-14-doc": 1500,
+    "podman": 1200,
+    "apache2-doc": 1500,
+    "python-scipy-doc": 1200,
+    "sqlite3-doc": 1500,
+    "coreutils": 1500,
+    "systemd": 1500,
+    "bash-doc": 1200,
+    "debian-handbook": 1500,
+    "cmake-doc": 1200,
+    "vim-doc": 1200,
+    "kubernetes-client": 400,
+}
 _FOREIGN = re.compile(
     r"/man/[a-z]{2}(?:_[A-Z]{2})?(?:\.[\w-]+)?/|/(?:fr|de|es|ja|ko|zh|zh-cn|pt-br|it|ru|pl|tr|da|nl|cs|nb-NO|[a-z]{2}-[A-Z]{2})"
     r"(?:[-_]\w+)?/|\.html\.(?!en)|\.(?:fr|de|es|ja|ko|pt-br|zh-cn|tr|da|ru)\.(?:utf8|html)|/translations/"
@@ -41,7 +58,9 @@ def read_page(name: str, content: bytes) -> list[Section]:
     if not manual and not re.search(r"\.(?:x?html?(?:\.en)?|md|markdown)$", str(path)):
         return []
     try:
-        text = (gzip.decompress(content) if name.endswith(".gz") else content).decode("utf-8", "replace")
+        text = (gzip.decompress(content) if name.endswith(".gz") else content).decode(
+            "utf-8", "replace"
+        )
     except (OSError, EOFError):
         return []
     if manual:
@@ -53,16 +72,30 @@ def read_page(name: str, content: bytes) -> list[Section]:
 
 def _wanted(name: str, content: bytes) -> bool:
     kind = re.search(r"/man/man\d|\.(?:x?html?(?:\.en)?|md|markdown)(?:\.gz)?$", f"/{name}")
-    return bool(kind) and len(content) < 3_000_000 and not _FOREIGN.search(f"/{name}") and not _DULL.search(name)
+    return (
+        bool(kind)
+        and len(content) < 3_000_000
+        and not _FOREIGN.search(f"/{name}")
+        and not _DULL.search(name)
+    )
 
 
 def _of_package(package: Package, most: int, chance: random.Random) -> list[Group]:
     """Groups from the pages of a package in chance order, somewhat more than are wanted."""
-    pages = [(name, content) for name, content in members(fetched(package.name)) if _wanted(name, content)]
+    pages = [
+        (name, content)
+        for name, content in members(fetched(package.name))
+        if _wanted(name, content)
+    ]
     chance.shuffle(pages)
     found: list[Group] = []
     for name, content in pages:
-        found += groups("docs", read_page(name, content), chance, fenced=bool(re.search(r"\.md|\.markdown", name)))
+        found += groups(
+            "docs",
+            read_page(name, content),
+            chance,
+            fenced=bool(re.search(r"\.md|\.markdown", name)),
+        )
         if len(found) > most * 1.5:
             break
     return found

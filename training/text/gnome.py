@@ -11,7 +11,9 @@ from training.text.aligned import Block, Pair, align, both, html_blocks, section
 from training.text.common import Group
 from training.text.languages import code
 
-_INFO = re.compile(r"<info>.*?</info>|<(?:code|screen|comment)\b.*?</(?:code|screen|comment)>", re.S)
+_INFO = re.compile(
+    r"<info>.*?</info>|<(?:code|screen|comment)\b.*?</(?:code|screen|comment)>", re.S
+)
 _SECTION = re.compile(r"<(section|page)\b([^>]*)>")
 
 
@@ -28,7 +30,10 @@ def mallard_blocks(page: str) -> list[Block]:
         else:
             level = f"h{min(6, depth + 1)}"
             blocks = html_blocks("<" + piece if depth else piece)
-            found += [Block(level if block.kind == "title" else block.kind, block.text) for block in blocks]
+            found += [
+                Block(level if block.kind == "title" else block.kind, block.text)
+                for block in blocks
+            ]
     return [block for block in found if not block.text.startswith(("xmlns", "id=", " id="))]
 
 
@@ -38,11 +43,17 @@ def gnome() -> Iterator[Pair | Group]:
     for path, content in members(fetched("gnome-user-docs")):
         found = re.search(r"/help/([^/]+)/(.+\.page)$", path)
         if found:
-            held["en" if found[1] == "C" else found[1]][found[2]] = content.decode("utf-8", "replace")
+            held["en" if found[1] == "C" else found[1]][found[2]] = content.decode(
+                "utf-8", "replace"
+            )
     english = {name: sections(mallard_blocks(page)) for name, page in held.pop("en").items()}
     for locale, pages in held.items():
         lang = code(locale)
         if lang not in {"", "en"}:
             for name, page in pages.items():
                 if name in english:
-                    yield from both("gnome-help", lang, align(lang, english[name], sections(mallard_blocks(page))))
+                    yield from both(
+                        "gnome-help",
+                        lang,
+                        align(lang, english[name], sections(mallard_blocks(page))),
+                    )

@@ -8,7 +8,9 @@ from html import unescape
 from training.text.common import clean, clean_lines
 from training.text.sections import Block, Section, heading
 
-_GONE = re.compile(r"<!--.*?-->|<(script|style|svg|select|template)\b.*?</\1>", re.DOTALL | re.IGNORECASE)
+_GONE = re.compile(
+    r"<!--.*?-->|<(script|style|svg|select|template)\b.*?</\1>", re.DOTALL | re.IGNORECASE
+)
 _TOKEN = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)([^>]*)>|([^<]+)|<")
 _SKIPPED = re.compile(
     r"(?:class|id|role)\s*=\s*[\"'][^\"']*(?:sphinxsidebar|\brelated\b|footer|navheader|navfooter|\btoc\b|toctree|"
@@ -16,10 +18,16 @@ _SKIPPED = re.compile(
     r"api_stability_0|srclink|search|summary|bottomnav|topnav|headings)",
     re.IGNORECASE,
 )
-_BREAKS = frozenset("p div li ul ol dl dt dd pre table tr h1 h2 h3 h4 h5 h6 blockquote section article br hr".split())
+_BREAKS = frozenset(
+    (
+        "p div li ul ol dl dt dd pre table tr h1 h2 h3 h4 h5 h6 blockquote section article br hr"
+    ).split()
+)
 _HEADS = frozenset("h1 h2 h3 h4 h5".split())
 _PLAIN = frozenset({"dd", "p", "tr", "table", "ul", "ol", "dl"})
-_CONTAINERS = frozenset("div nav ul ol table span section a details form header footer aside".split())
+_CONTAINERS = frozenset(
+    "div nav ul ol table span section a details form header footer aside".split()
+)
 
 
 class _Reader:
@@ -57,7 +65,11 @@ class _Reader:
                 self.depth += -1 if closing else 1
                 self.skipped = self.skipped if self.depth else ""
             return True
-        if closing or name not in _CONTAINERS or not (name in {"nav", "form"} or _SKIPPED.search(attributes)):
+        if (
+            closing
+            or name not in _CONTAINERS
+            or not (name in {"nav", "form"} or _SKIPPED.search(attributes))
+        ):
             return False
         if name == "a" and "headerlink" not in attributes:
             return False
@@ -74,7 +86,11 @@ class _Reader:
         if name == "tr":
             self.in_row = not closing
         inside = self.kind in _HEADS or self.in_row
-        if name not in _BREAKS or (name in {"br", "p", "div"} and inside) or (self.in_pre and name != "pre"):
+        if (
+            name not in _BREAKS
+            or (name in {"br", "p", "div"} and inside)
+            or (self.in_pre and name != "pre")
+        ):
             return
         self.flush()
         if name == "pre":

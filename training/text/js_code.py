@@ -40,7 +40,12 @@ def _of_file(text: str, chance: random.Random) -> Iterator[Group]:
     for match in _DOC.finditer(text):
         said = _said(match[1])
         source = clean_lines(body(text, match.start(3)))
-        if not 15 <= len(said) <= 200 or said.startswith("@") or len(words(said)) < 4 or _DULL.match(said):
+        if (
+            not 15 <= len(said) <= 200
+            or said.startswith("@")
+            or len(words(said)) < 4
+            or _DULL.match(said)
+        ):
             continue
         if not 60 <= len(source) <= 1500 or source.count("\n") < 2 or "cov_" in source:
             continue
@@ -54,7 +59,11 @@ def _of_file(text: str, chance: random.Random) -> Iterator[Group]:
 
 def _of_package(package: Package, chance: random.Random) -> Iterator[Group]:
     for name, content in members(fetched(package.name)):
-        if name.endswith((".js", ".mjs", ".ts", ".cjs")) and ".min." not in name and len(content) < 200_000:
+        if (
+            name.endswith((".js", ".mjs", ".ts", ".cjs"))
+            and ".min." not in name
+            and len(content) < 200_000
+        ):
             yield from _of_file(content.decode("utf-8", "replace"), chance)
 
 
@@ -64,6 +73,10 @@ def javascript() -> Iterator[Group]:
     for package in listed().values():
         if package.registry == "npm":
             chance = random.Random(package.name)
-            held = [each for each in _of_package(package, chance) if each.texts[1][1].strip("`") not in seen]
+            held = [
+                each
+                for each in _of_package(package, chance)
+                if each.texts[1][1].strip("`") not in seen
+            ]
             seen.update(each.texts[1][1].strip("`") for each in held)
             yield from held if len(held) <= MOST else chance.sample(held, MOST)

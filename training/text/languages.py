@@ -1,4 +1,6 @@
-"""Which languages the text may be in, how registries name them, and whether a text really is in one."""
+"""Which languages the text may be in, how registries name them, and whether a text really is in
+one.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ OTHERS = (
 ).split()
 LANGUAGES = frozenset((*PRIORITY, *OTHERS))
 SAME = {"nb": "no", "cmn": "zh", "iw": "he", "in": "id", "fil": "tl"}
-NOT_PLAIN = frozenset({"sr@ijekavian", "sr@ijekavianlatin", "uz@cyrillic", "ca@valencia", "be@latin", "tt@iqtelif"})
+NOT_PLAIN = frozenset(
+    {"sr@ijekavian", "sr@ijekavianlatin", "uz@cyrillic", "ca@valencia", "be@latin", "tt@iqtelif"}
+)
 _LOCALE = re.compile(r"([a-z]{2,3})(?:[-_]([A-Za-z]{2,8}|\d{3}))?(?:[@.][A-Za-z0-9-]+)?")
 _SCRIPTS = {
     "zh": r"[\u4e00-\u9fff]",
@@ -37,7 +41,9 @@ _SCRIPTS = {
     "el": r"[\u0370-\u03ff]",
     "hy": r"[\u0530-\u058f]",
 }
-SCRIPT = {lang: re.compile(letters) for langs, letters in _SCRIPTS.items() for lang in langs.split()}
+SCRIPT = {
+    lang: re.compile(letters) for langs, letters in _SCRIPTS.items() for lang in langs.split()
+}
 DENSE = frozenset({"zh", "ja", "ko"})
 _LATIN = re.compile(r"[A-Za-z]")
 _WORD = re.compile(r"[^\W\d_]{4,}")
@@ -45,7 +51,9 @@ _KANA_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
 
 
 def code(locale: str) -> str:
-    """The language of a locale such as `pt_BR`, `zh-Hant` or `en-US`; nothing where it is none of ours."""
+    """The language of a locale such as `pt_BR`, `zh-Hant` or `en-US`; nothing where it is none of
+    ours.
+    """
     found = _LOCALE.fullmatch(locale)
     if locale in NOT_PLAIN or not found:
         return ""

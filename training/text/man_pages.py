@@ -22,9 +22,20 @@ _SPECIAL = {
     "\\(+-": "±",
 }
 _NAMES = {
-    "em": "—", "en": "–", "bu": "•", "aq": "'", "dq": '"', "lq": '"', "rq": '"', "cq": "'", "oq": "'", "co": "©",
-    "ti": "~", "ha": "^", "rs": "\\",
-}  # fmt: skip
+    "em": "—",
+    "en": "–",
+    "bu": "•",
+    "aq": "'",
+    "dq": '"',
+    "lq": '"',
+    "rq": '"',
+    "cq": "'",
+    "oq": "'",
+    "co": "©",
+    "ti": "~",
+    "ha": "^",
+    "rs": "\\",
+}
 _NAMED = re.compile(r"\\\[([^]]+)\]|\\\((\w\w)|\\\*(?:\[[^]]*\]|\(\S\S|\S)")
 _BULLETS = frozenset({"•", "-", "*", "o", "·", "+", ""})
 _INLINE = frozenset("B I BR RB BI IB IR RI SM SB".split())

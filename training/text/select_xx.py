@@ -1,7 +1,7 @@
 """Gather what the sources in other languages yield, and choose from it within a budget.
 
-Sources write all they have to WORK/text-raw; the choice gives each language a budget in bytes, most of it
-to passages, and shares it among the sources in turn, so that no source crowds out the others.
+Sources write all they have to WORK/text-raw; the choice gives each language a budget in bytes, most
+of it to passages, and shares it among the sources in turn, so that no source crowds out the others.
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ def gather(name: str, source: Source) -> Counter[str]:
     paths = {kind: raw_folder() / f"{kind}-{name}.jsonl" for kind in ("pairs", "mono")}
     parts = {kind: path.with_suffix(".part") for kind, path in paths.items()}
     counts: Counter[str] = Counter()
-    with parts["pairs"].open("w", encoding="utf-8") as pairs, parts["mono"].open("w", encoding="utf-8") as mono:
+    with (
+        parts["pairs"].open("w", encoding="utf-8") as pairs,
+        parts["mono"].open("w", encoding="utf-8") as mono,
+    ):
         for each in source():
             kind, file = ("pairs", pairs) if isinstance(each, Pair) else ("mono", mono)
             file.write(each.line())
@@ -89,7 +92,14 @@ def _pair(path: Path, text: str) -> Line:
 def _group(path: Path, text: str) -> Line:
     held = json.loads(text)
     body = held["texts"][1 if held["texts"][0][0] == "q" else 0][1]
-    return Line(path, held["lang"], passage=True, size=len(text.encode()), marks=(_mark("", body),), text=text)
+    return Line(
+        path,
+        held["lang"],
+        passage=True,
+        size=len(text.encode()),
+        marks=(_mark("", body),),
+        text=text,
+    )
 
 
 def _in_turn(queues: Sequence[list[Line]]) -> Iterator[Line]:
@@ -163,7 +173,10 @@ def choose(budget: Budget) -> Counter[str]:
                 left = most - sum(line.size for line in kept)
                 short = _ordered([line for line in lines if not line.passage])
                 kept += _take(
-                    short, min(left, most * 0.4), min(budget.most_pairs - len(kept), int(1.6 * len(kept)) + 500), seen
+                    short,
+                    min(left, most * 0.4),
+                    min(budget.most_pairs - len(kept), int(1.6 * len(kept)) + 500),
+                    seen,
                 )
             for line in kept:
                 chosen[line.path].append(line.text)

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from training.text import chats, descriptions, documents, js_code, notes, python_code, questions, science
+from training.text import (
+    chats,
+    descriptions,
+    documents,
+    js_code,
+    notes,
+    python_code,
+    questions,
+    science,
+)
 from training.text.build import Source
 
 SOURCES: dict[str, Source] = {

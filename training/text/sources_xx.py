@@ -12,7 +12,17 @@ from training.text.common import Group
 from training.text.descriptions_xx import descriptions
 from training.text.gnome import gnome
 from training.text.manuals import manuals
-from training.text.prose_xx import bills, classics, days, idioms, koran, ledes, lives, small_talk, tatoeba
+from training.text.prose_xx import (
+    bills,
+    classics,
+    days,
+    idioms,
+    koran,
+    ledes,
+    lives,
+    small_talk,
+    tatoeba,
+)
 from training.text.select_xx import build
 
 __all__ = ["SOURCES", "build"]

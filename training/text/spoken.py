@@ -1,4 +1,6 @@
-"""What one would ask later about a thing that somebody said: questions and statements about the speaker."""
+"""What one would ask later about a thing that somebody said: questions and statements about the
+speaker.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +17,30 @@ _FILLER = STOP | frozenset(
     "u ur because them him her he she us".split()
 )
 _OPENING = re.compile(
-    r"^(?:(?:yes|yeah|yep|no|nope|so|well|but|and|oh|haha\w*|lol|hmm+|ok|okay|true|same)\b[,.! ]*)+", re.I
+    (
+        r"^(?:(?:yes|yeah|yep|no|nope|so|well|but|and|oh|haha\w*|lol|hmm+|ok|okay|true|same)\b[,.! "
+        r"]*)+"
+    ),
+    re.I,
 )
 _PARTS = re.compile(r"(?<=[.!?])\s+|\n")
-_SUBJECT = re.compile(r"\b(?:I|i)(?:\s+(am|was|have|do|don['’]?t|haven['’]?t)\b|['’]?(m|ve|d|ll)\b)?(?![\w.])")
+_SUBJECT = re.compile(
+    r"\b(?:I|i)(?:\s+(am|was|have|do|don['’]?t|haven['’]?t)\b|['’]?(m|ve|d|ll)\b)?(?![\w.])"
+)
 _OWN = re.compile(r"\b([Mm]y|[Mm]e|[Mm]yself|[Mm]ine)\b")
 _FORMS = {
-    "am": ("is", "are"), "m": ("is", "are"), "was": ("was", "were"), "have": ("has", "have"), "ve": ("has", "have"),
-    "do": ("does", "do"), "d": ("would", "would"), "ll": ("will", "will"), "dont": ("doesn't", "don't"),
-    "havent": ("hasn't", "haven't"), "": ("", ""),
-}  # fmt: skip
+    "am": ("is", "are"),
+    "m": ("is", "are"),
+    "was": ("was", "were"),
+    "have": ("has", "have"),
+    "ve": ("has", "have"),
+    "do": ("does", "do"),
+    "d": ("would", "would"),
+    "ll": ("will", "will"),
+    "dont": ("doesn't", "don't"),
+    "havent": ("hasn't", "haven't"),
+    "": ("", ""),
+}
 _VERB = re.compile(
     r"(?<=\0) ((?:just|really|also|always|never|only|still|actually|usually|definitely|honestly|kinda|sometimes) )?"
     r"(love|like|think|want|need|know|feel|work|live|hate|play|get|see|use|hope|watch|try|enjoy|prefer|remember|agree|"
@@ -34,7 +50,10 @@ _QUESTIONS = (
     (r"\b(?:i['’]?m|i am|i come) (?:originally )?from \w+", "Where is {name} from?"),
     (r"\bi (?:grew up|was raised) in \w+", "Where did {name} grow up?"),
     (r"\bi (?:currently |used to )?live (?:in|near|at|by) \w+", "Where does {name} live?"),
-    (r"\bi (?:currently |used to )?work (?:at|for|in|as|with|on) \w+", "What does {name} do for work?"),
+    (
+        r"\bi (?:currently |used to )?work (?:at|for|in|as|with|on) \w+",
+        "What does {name} do for work?",
+    ),
     (r"\bi['’]?m (?:studying|majoring in) \w+|\bmy major is \w+", "What is {name} studying?"),
     (r"\bmy favou?rite (\w+(?: \w+)?) (?:is|are|was|would)\b", "What is {name}'s favorite {0}?"),
     (r"\bi (?:just )?(?:started|began) (\w+ing \w+)", "When did {name} start {0}?"),
@@ -45,12 +64,20 @@ _QUESTIONS = (
     (r"\bi(?:['’]m| am) (?:planning|going) to (\w+) \w+", "What is {name} going to {0}?"),
     (r"\bi(?: really| also)? want to (\w+) \w+", "What does {name} want to {0}?"),
     (r"\bi watched \w+|\bi (?:just )?saw \w+", "What did {name} watch?"),
-    (r"\bi(?:['’]m| am) (?:currently )?reading \w+|\bi (?:just )?read \w+", "What has {name} read?"),
-    (r"\bmy (wife|husband|boyfriend|girlfriend|brother|sister|mom|dad|dog|cat|roommate|boss|son|daughter)\b",
-     "What did {name} say about their {0}?"),
+    (
+        r"\bi(?:['’]m| am) (?:currently )?reading \w+|\bi (?:just )?read \w+",
+        "What has {name} read?",
+    ),
+    (
+        r"\bmy (wife|husband|boyfriend|girlfriend|brother|sister|mom|dad|dog|cat|roommate|boss|son|daughter)\b",
+        "What did {name} say about their {0}?",
+    ),
     (r"\bi(?: really| also)? hate \w+|\bi can['’]?t stand \w+", "What does {name} dislike?"),
-    (r"\bi(?:['’]m| am) (?:really )?(?:scared|afraid|terrified) of \w+", "What is {name} afraid of?"),
-)  # fmt: skip
+    (
+        r"\bi(?:['’]m| am) (?:really )?(?:scared|afraid|terrified) of \w+",
+        "What is {name} afraid of?",
+    ),
+)
 _PATTERNS = [(re.compile(pattern, re.IGNORECASE), question) for pattern, question in _QUESTIONS]
 
 
@@ -61,7 +88,11 @@ def parts(text: str) -> list[str]:
 
 def telling(text: str) -> list[str]:
     """Words of a phrase that say what it is about, in order."""
-    return [word for word in words(re.sub(r"['’]\w+", "", text)) if word not in _FILLER and len(word) > 2]
+    return [
+        word
+        for word in words(re.sub(r"['’]\w+", "", text))
+        if word not in _FILLER and len(word) > 2
+    ]
 
 
 def third_person(text: str, name: str) -> str:
@@ -103,11 +134,15 @@ def fit(part: str) -> bool:
 def about(part: str, name: str, chance: random.Random) -> str:
     """A query that this sentence of this speaker answers."""
     bare = _OPENING.sub("", part).strip()
-    asked = [(match, question) for pattern, question in _PATTERNS if (match := pattern.search(bare))]
+    asked = [
+        (match, question) for pattern, question in _PATTERNS if (match := pattern.search(bare))
+    ]
     if asked and chance.random() < 0.6:
         match, question = chance.choice(asked)
         return question.format(*(group.lower() for group in match.groups()), name=name)
     if chance.random() < 0.82:
         return third_person(bare, name)
     topic = " ".join(telling(bare)[:4])
-    return chance.choice((f"what did {name} say about {topic}?", f"{name} {topic}", f"did {name} mention {topic}?"))
+    return chance.choice(
+        (f"what did {name} say about {topic}?", f"{name} {topic}", f"did {name} mention {topic}?")
+    )

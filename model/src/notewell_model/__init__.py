@@ -1,4 +1,6 @@
-"""The weights and the vocabulary of notewell's default model, and where they come from; nothing here runs a model."""
+"""The weights and the vocabulary of notewell's default model, and where they come from; nothing
+here runs a model.
+"""
 
 from __future__ import annotations
 

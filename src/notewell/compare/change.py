@@ -1,4 +1,6 @@
-"""What a sentence says about a change, and whether two on the same subject say different things. Pure."""
+"""What a sentence says about a change, and whether two on the same subject say different things.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +42,18 @@ def _of_kind(sentence: str, kind: str) -> frozenset[str]:
 
 
 def gives_new_figure(newer: str, older: str) -> bool:
-    """Whether a sentence has a number or a day that another one, which also has some, does not have."""
-    return any(_of_kind(newer, kind) - found for kind in (FIGURE, DATE) if (found := _of_kind(older, kind)))
+    """Whether a sentence has a number or a day that another one, which also has some, does not
+    have.
+    """
+    return any(
+        _of_kind(newer, kind) - found for kind in (FIGURE, DATE) if (found := _of_kind(older, kind))
+    )
 
 
 def says_other(one: str, other: str) -> bool:
-    """Whether two sentences on the same subject give different figures, or contradict each other in another way."""
+    """Whether two sentences on the same subject give different figures, or contradict each other in
+    another way.
+    """
     for kind in (FIGURE, DATE):
         first, second = _of_kind(one, kind), _of_kind(other, kind)
         if first and second:

@@ -1,9 +1,11 @@
-"""Whether two passages are copies, contradict each other, or only look alike. Pure, and symmetric by construction.
+"""Whether two passages are copies, contradict each other, or only look alike. Pure, and symmetric
+by construction.
 
-Similarity alone decides nothing: notes that differ in one number or name are as close to each other as copies are. So
-passages are compared statement by statement and token by token, and what differs decides. If nothing that matters
-differs, they are copies; if a figure, name, value or negation about the same subject differs, they contradict each
-other; if the subject differs, they are separate facts.
+Similarity alone decides nothing: notes that differ in one number or name are as close to each other
+as copies are. So passages are compared statement by statement and token by token, and what differs
+decides. If nothing that matters differs, they are copies; if a figure, name, value or negation
+about the same subject differs, they contradict each other; if the subject differs, they are
+separate facts.
 """
 
 from __future__ import annotations
@@ -80,7 +82,9 @@ def judge(a: Reading, b: Reading, *, cosine: float | None = None) -> Verdict:
 def _share_enough(a: Reading, b: Reading) -> bool:
     """A quick test that most pairs fail."""
     least = min(len(a.keys), len(b.keys))
-    return bool(a.statements and b.statements) and len(a.keys & b.keys) >= _LEAST_KEYS_SHARED * least
+    return (
+        bool(a.statements and b.statements) and len(a.keys & b.keys) >= _LEAST_KEYS_SHARED * least
+    )
 
 
 def _without(statements: Sequence[Statement], common: Counter[tuple[str, ...]]) -> list[Statement]:
@@ -94,8 +98,12 @@ def _without(statements: Sequence[Statement], common: Counter[tuple[str, ...]]) 
     return out
 
 
-def _paired(left: Sequence[Statement], right: Sequence[Statement]) -> list[tuple[Statement, Statement]]:
-    """Pairs of statements that share at least half of their words, the most similar first; each statement once."""
+def _paired(
+    left: Sequence[Statement], right: Sequence[Statement]
+) -> list[tuple[Statement, Statement]]:
+    """Pairs of statements that share at least half of their words, the most similar first; each
+    statement once.
+    """
     found: list[tuple[float, list[tuple[str, ...]], int, int]] = []
     for i, x in enumerate(left):
         for j, y in enumerate(right):
@@ -115,15 +123,22 @@ def _paired(left: Sequence[Statement], right: Sequence[Statement]) -> list[tuple
 def share(x: Statement, y: Statement) -> float:
     """The share of their words that two statements have in common."""
     shared = [(key, count) for key, count in x.counts.items() if key in y.counts]
-    both = sum([min(x.weights[key], y.weights[key]) * min(count, y.counts[key]) for key, count in shared])
+    both = sum(
+        [min(x.weights[key], y.weights[key]) * min(count, y.counts[key]) for key, count in shared]
+    )
     total = x.weight + y.weight
     return 2.0 * both / total if total else 0.0
 
 
 def _other_topic(
-    a: Reading, b: Reading, pairs: Sequence[tuple[Statement, Statement]], verdicts: Sequence[Likeness]
+    a: Reading,
+    b: Reading,
+    pairs: Sequence[tuple[Statement, Statement]],
+    verdicts: Sequence[Likeness],
 ) -> bool:
-    """Whether the first sentences are about different things, so that the sentences after them are too."""
+    """Whether the first sentences are about different things, so that the sentences after them are
+    too.
+    """
     first_a, first_b = a.statements[0], b.statements[0]
     if first_a.item or first_b.item or first_a.keys == first_b.keys:
         return False
@@ -132,11 +147,15 @@ def _other_topic(
         if {x.keys, y.keys} == firsts:
             first, second = sorted((x, y), key=lambda s: s.keys)
             extra = _regions(first, second)[0]
-            return verdict is Likeness.OTHER or (verdict is Likeness.MORE and extra.x_at < first.turn)
+            return verdict is Likeness.OTHER or (
+                verdict is Likeness.MORE and extra.x_at < first.turn
+            )
     if len(a.statements) == 1 or len(b.statements) == 1:
         return False
     # After an insertion at the top, the first sentence of one passage is further down in the other.
-    return all(s.keys != first_a.keys for s in b.statements) and all(s.keys != first_b.keys for s in a.statements)
+    return all(s.keys != first_a.keys for s in b.statements) and all(
+        s.keys != first_b.keys for s in a.statements
+    )
 
 
 def compare(x: Statement, y: Statement, *, cosine: float | None = None) -> Likeness:
@@ -152,7 +171,9 @@ def compare(x: Statement, y: Statement, *, cosine: float | None = None) -> Liken
     return _aligned(x, y, _regions(x, y), cosine)
 
 
-def _aligned(x: Statement, y: Statement, regions: Sequence[_Region], cosine: float | None) -> Likeness:
+def _aligned(
+    x: Statement, y: Statement, regions: Sequence[_Region], cosine: float | None
+) -> Likeness:
     """How two statements relate, by the kinds of tokens in which they differ."""
     kinds = {token.kind for region in regions for token in region.x + region.y}
     if kinds == {NOT}:
@@ -164,17 +185,24 @@ def _aligned(x: Statement, y: Statement, regions: Sequence[_Region], cosine: flo
         return Likeness.AGAINST
     if any(r.x_at < x.turn and r.y_at < y.turn and _changes_subject(r) for r in regions):
         return Likeness.AGAINST if _same_role(x, y, regions) else Likeness.OTHER
-    return Likeness.AGAINST if NOT in kinds or not _may_both_be_true(x, y, kinds) else Likeness.OTHER
+    return (
+        Likeness.AGAINST if NOT in kinds or not _may_both_be_true(x, y, kinds) else Likeness.OTHER
+    )
 
 
 def _regions(x: Statement, y: Statement) -> list[_Region]:
     """Where two statements differ."""
     aligned = SequenceMatcher(None, x.keys, y.keys, autojunk=False)
-    return [_Region(x.tokens[i:j], y.tokens[k:m], i, k) for tag, i, j, k, m in aligned.get_opcodes() if tag != "equal"]
+    return [
+        _Region(x.tokens[i:j], y.tokens[k:m], i, k)
+        for tag, i, j, k, m in aligned.get_opcodes()
+        if tag != "equal"
+    ]
 
 
 def _changes_subject(region: _Region) -> bool:
-    """Whether a difference before the turn makes it another subject: more than a negation or a small word.
+    """Whether a difference before the turn makes it another subject: more than a negation or a
+    small word.
 
     In `8080 is the port` the figure is the value; in `issue 12 is open` it is part of the subject.
     """
@@ -182,7 +210,9 @@ def _changes_subject(region: _Region) -> bool:
     if _only(differing, NOT, SMALL):
         return False
     value = region.x and region.y and region.x_at == 0
-    return not value or not all(t.kind == FIGURE and t.key[-1].isdigit() and not t.key[0].isalpha() for t in differing)
+    return not value or not all(
+        t.kind == FIGURE and t.key[-1].isdigit() and not t.key[0].isalpha() for t in differing
+    )
 
 
 def _same_role(x: Statement, y: Statement, regions: Sequence[_Region]) -> bool:
@@ -211,7 +241,17 @@ def _tells_event(statement: Statement) -> bool:
     first = statement.tokens[0].key
     if _PAST.fullmatch(first) and first not in CHANGES:
         return True
-    return next((t.key for t in statement.tokens if t.key in EVENTS or (t.kind == VERB and t.key != ":")), "") in EVENTS
+    return (
+        next(
+            (
+                t.key
+                for t in statement.tokens
+                if t.key in EVENTS or (t.kind == VERB and t.key != ":")
+            ),
+            "",
+        )
+        in EVENTS
+    )
 
 
 def _only(found: Sequence[Token], *kinds: str) -> bool:
@@ -219,19 +259,28 @@ def _only(found: Sequence[Token], *kinds: str) -> bool:
 
 
 def _more(regions: Sequence[_Region], weight: float, cosine: float | None) -> Likeness:
-    """One statement says a little more: they are the same only if a model is sure and the added words are small."""
+    """One statement says a little more: they are the same only if a model is sure and the added
+    words are small.
+    """
     extra = [t for region in regions for t in region.x + region.y]
-    if cosine is None or cosine < SURE_COSINE or not _only(extra, SMALL, WORD) or any(t.wide for t in extra):
+    if (
+        cosine is None
+        or cosine < SURE_COSINE
+        or not _only(extra, SMALL, WORD)
+        or any(t.wide for t in extra)
+    ):
         return Likeness.MORE
     return Likeness.SAME if sum(t.weight for t in extra) * 8 <= weight else Likeness.MORE
 
 
 def _reordered(x: Statement, y: Statement) -> Likeness:
-    """The same words in another order: `on Fridays we deploy` is the same as `we deploy on Fridays`, but
-    `Ann reports to Bob` is not the same as `Bob reports to Ann`.
+    """The same words in another order: `on Fridays we deploy` is the same as `we deploy on
+    Fridays`, but `Ann reports to Bob` is not the same as `Bob reports to Ann`.
     """
     for i in range(1, len(x.keys)):
-        if x.keys[i:] + x.keys[:i] == y.keys and (x.tokens[0].kind == SMALL or x.tokens[i].kind == SMALL):
+        if x.keys[i:] + x.keys[:i] == y.keys and (
+            x.tokens[0].kind == SMALL or x.tokens[i].kind == SMALL
+        ):
             front = x.tokens[:i] if x.tokens[0].kind == SMALL else x.tokens[i:]
             if any(t.kind == DATE for t in front):
                 return Likeness.SAME

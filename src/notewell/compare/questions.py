@@ -1,6 +1,7 @@
 """Whether a sentence asks, tells, or only says that somebody looked and found nothing. Pure.
 
-English, German, Dutch, French, Spanish, Portuguese, Italian, Polish, Russian, Chinese, Japanese and Korean.
+English, German, Dutch, French, Spanish, Portuguese, Italian, Polish, Russian, Chinese, Japanese and
+Korean.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ def _any_of(*patterns: str, start: str = "", end: str = "") -> re.Pattern[str]:
 
 
 _ASKS = lazy_compile(r"[?？؟][\"'”’»)\]*_\s]*\Z")
-# A sentence that ends in a full stop, or has a colon in it, tells something even if it begins with "what".
+# A sentence that ends in a full stop, or has a colon in it, tells something even if it begins with
+# "what".
 _TELLS = lazy_compile(r"[.:;,!。：；，！、][\"'”’»)\]*_\s]*\Z|[:：]\s")
 
 # How a question begins that somebody types without a question mark.
@@ -36,7 +38,10 @@ _OPENS_QUESTION = _any_of(
     r"gibt es|haben wir|weißt du|kannst du",
     r"wat|wanneer|waar|hoe|welke?|waarom|hoeveel|is er",
     r"qu(?:i|e|oi|and|el(?:le)?s?)|où|comment|pourquoi|combien|est-ce|y a-t-il",
-    r"qu[ée]|qui[ée]n(?:es)?|cu[áa]ndo|d[óo]nde|c[óo]mo|cu[áa]l(?:es)?|cu[áa]nt[oa]s?|por qu[ée]|hay",
+    (
+        r"qu[ée]|qui[ée]n(?:es)?|cu[áa]ndo|d[óo]nde|c[óo]mo|cu[áa]l(?:es)?|cu[áa]nt[oa]s?|por "
+        r"qu[ée]|hay"
+    ),
     r"quem|quando|onde|qual|quais|quant[oa]s?|há",
     r"chi|che cosa|cosa|dove|come|quale|quali|perché|c['’]è",
     r"kto|co|kiedy|gdzie|jak(?:i|a|ie|ą)?|czy|któr[yae]|dlaczego|ile",
@@ -61,7 +66,10 @@ _REQUESTS = _any_of(
 # A request for work, made of an agent, which tells no more than that somebody wanted it.
 _WANTS_WORK = _any_of(
     r"add|write|implement|fix|find|create|build|run|test|plan|book|cook|check|explain|review|help|debug",
-    r"investigate|refactor|draft|generate|summari[sz]e|list|walk me|figure out|look (?:at|into|for)",
+    (
+        r"investigate|refactor|draft|generate|summari[sz]e|list|walk me|figure out|look "
+        r"(?:at|into|for)"
+    ),
     r"schreib|prüfe|erkläre|suche|finde|erstelle|behebe|schau|écris|vérifie|explique|cherche|corrige",
     r"escribe|revisa|explica|busca|crea|arregla|scrivi|controlla|cerca|napisz|sprawdź|znajdź|напиши|проверь",
     start=r"\A\W*(?:please |bitte |now |also |can you |could you |let['’]s )?",
@@ -82,30 +90,57 @@ _FOUND_NOTHING = _any_of(
     rf"\b(?:i|we|i['’]ve|we['’]ve)\b[^.\n]{{0,60}}?\b(?:{_NOT})\b[^.\n]{{0,30}}?\b{_FIND}\b",
     rf"\b(?:{_NOT})\b (?:been able to |able to |actually |really |seem to )?{_FIND}"
     r" (?:any|anything|nothing|it|this|that|what|where|which|who|when|how|one|such|mentions?|evidence)\b",
-    rf"\b(?:found|see|have|there (?:is|are|was|were)|there['’]s) (?:nothing|no (?:\w+ ){{0,2}}{_RECORD})\b",
-    rf"\bno (?:\w+ ){{0,2}}{_RECORD} (?:(?:was|were|is|are) )?(?:found|available|exists?|about|of|for|on)\b",
-    r"\bnothing (?:was |is |has been )?(?:found|turned up|came up|mentions?|says|relevant|recorded)\b",
+    (
+        r"\b(?:found|see|have|there (?:is|are|was|were)|there['’]s) (?:nothing|no (?:\w+ "
+        rf"){{0,2}}{_RECORD})\b"
+    ),
+    (
+        rf"\bno (?:\w+ ){{0,2}}{_RECORD} (?:(?:was|were|is|are) "
+        r")?(?:found|available|exists?|about|of|for|on)\b"
+    ),
+    (
+        r"\bnothing (?:was |is |has been )?(?:found|turned up|came "
+        r"up|mentions?|says|relevant|recorded)\b"
+    ),
     r"\bnothing in (?:the|your|my|our|this)\b|\b(?:came up empty|no luck|no idea|not sure)\b",
-    r"\b(?:is|are|was|were)(?: not|n['’]t) (?:documented|mentioned|recorded|specified|stated|noted)\b",
+    (
+        r"\b(?:is|are|was|were)(?: not|n['’]t) "
+        r"(?:documented|mentioned|recorded|specified|stated|noted)\b"
+    ),
     r"\b(?:does|do)(?: not|n['’]t) (?:say|mention|specify|state)\b",
     # German and Dutch
-    r"\b(?:nichts|nirgends|keine[nrsm]?) (?:\w+ ){0,4}?(?:gefunden|finden|erwähnt|dokumentiert|vermerkt)\b",
+    (
+        r"\b(?:nichts|nirgends|keine[nrsm]?) (?:\w+ "
+        r"){0,4}?(?:gefunden|finden|erwähnt|dokumentiert|vermerkt)\b"
+    ),
     r"\b(?:nicht|nichts|keine[nrsm]?)\b[^.\n]{0,40}\b(?:finden|gefunden|feststellen)\b",
     r"\bweiß (?:ich |es |das )?(?:leider )?nicht\b|\b(?:steht|ist|sind) (?:leider )?nirgends\b",
     r"\bgibt (?:es )?(?:dazu )?keine[nr]? (?:hinweise?|informationen|notiz|angaben|eintrag)",
     r"\b(?:niets|geen \w+|nergens) (?:\w+ ){0,4}?(?:gevonden|vinden|vermeld)\b",
     r"\bniet (?:kunnen )?(?:vinden|gevonden)\b|\bweet (?:ik )?(?:het )?niet\b",
     # French, Spanish, Portuguese and Italian
-    r"\bn['’](?:ai|a|avons) (?:\w+ ){0,3}?(?:re)?trouv|\bn['’]ai rien\b|\bne (?:trouve|sais|vois)\b",
+    (
+        r"\bn['’](?:ai|a|avons) (?:\w+ ){0,3}?(?:re)?trouv|\bn['’]ai rien\b|\bne "
+        r"(?:trouve|sais|vois)\b"
+    ),
     r"\brien (?:trouvé|n['’]indique|ne dit)|\baucune? (?:trace|mention|information|note|résultat)",
     r"\bno (?:he |hemos |pude |pudimos |se )?(?:encontr|hall)\w*|\bno (?:lo )?sé\b",
-    r"\bno hay (?:ning|informaci|menci|registro|notas|nada)|\bnada (?:\w+ ){0,3}?(?:indica|menciona)",
+    (
+        r"\bno hay (?:ning|informaci|menci|registro|notas|nada)|\bnada (?:\w+ "
+        r"){0,3}?(?:indica|menciona)"
+    ),
     r"\bn[ãa]o (?:\w+ ){0,2}?(?:encontr|ach)\w*|\bn[ãa]o sei\b|\bnada (?:foi )?encontrad",
     r"\bn[ãa]o há (?:nenhum|informa|men|registro|nada)",
-    r"\bnon (?:\w+ ){0,3}?trov\w*|\bnon (?:lo )?so\b|\bnessuna? (?:traccia|menzione|informazione|nota)",
+    (
+        r"\bnon (?:\w+ ){0,3}?trov\w*|\bnon (?:lo )?so\b|\bnessuna? "
+        r"(?:traccia|menzione|informazione|nota)"
+    ),
     # Polish and Russian
     r"\bnie (?:\w+ ){0,3}?znal\w*|\bnie wiem\b|\bnic nie znal|\bbrak (?:informacji|wzmian|wynik)",
-    r"\bне (?:\w+ )?(?:наш|найд|найти|нахо)\w*|\bне знаю\b|\bнет (?:информации|упомин|запис|данных)",
+    (
+        r"\bне (?:\w+ )?(?:наш|найд|найти|нахо)\w*|\bне знаю\b|\bнет "
+        r"(?:информации|упомин|запис|данных)"
+    ),
     # Chinese, Japanese and Korean
     r"(?:没有?|沒有?|未能?|无法|無法)(?:能)?(?:在.{0,20})?(?:找到|发现|發現|查到|提到|提及|记录|記錄|确定)",
     r"找不到|查不到|搜不到|没找到|没有任何|没有相关|不知道|不清楚",
@@ -118,12 +153,21 @@ _FOUND_NOTHING = _any_of(
 _TELLS_OF_LOOKING = _any_of(
     r"(?:i|we|i['’]ve|we['’]ve)(?: (?:just|also|already|now|have|then))*"
     r" (?:look|search|check|grep|scann?|went|read|review|examin|tried|quer)\w*",
-    r"let me|let['’]s|i['’]ll|i will|i['’]m (?:going|not)|i am (?:going|not)|i could|i['’]d|i would",
+    (
+        r"let me|let['’]s|i['’]ll|i will|i['’]m (?:going|not)|i am (?:going|not)|i could|i['’]d|i "
+        r"would"
+    ),
     r"i can (?:look|search|check|try|help|also|keep|dig)|shall i|should i|do you want|would you",
     r"if you|please|could you|can you|you (?:can|could|may|might)|once you|feel free|happy to",
-    r"ich (?:habe|werde|kann|könnte|schaue|suche)|wir haben|wenn (?:du|sie)|soll ich|möchtest du|bitte",
+    (
+        r"ich (?:habe|werde|kann|könnte|schaue|suche)|wir haben|wenn (?:du|sie)|soll ich|möchtest "
+        r"du|bitte"
+    ),
     r"ik heb (?:\w+ ){0,4}?(?:gezocht|gekeken|bekeken)|als je|wil je",
-    r"j['’]ai (?:cherché|regardé|parcouru|vérifié|fouillé)|je (?:peux|vais|pourrais)|si (?:tu|vous)",
+    (
+        r"j['’]ai (?:cherché|regardé|parcouru|vérifié|fouillé)|je (?:peux|vais|pourrais)|si "
+        r"(?:tu|vous)"
+    ),
     r"he (?:buscado|revisado|mirado)|busqué|revisé|puedo|si quieres|quieres que|voy a",
     r"procurei|verifiquei|pesquisei|posso|se quiser|vou",
     r"ho (?:cercato|controllato|guardato)|se vuoi|vuoi che|posso",
@@ -176,7 +220,9 @@ def asks(sentence: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def opens_question(sentence: str) -> bool:
-    """Whether a sentence that somebody typed begins like a question, or asks to be told, and tells nothing itself."""
+    """Whether a sentence that somebody typed begins like a question, or asks to be told, and tells
+    nothing itself.
+    """
     if len(sentence.split(maxsplit=_MOST_WORDS)) > _MOST_WORDS:
         return False
     start = sentence[:_LONGEST].strip()
@@ -196,7 +242,9 @@ def wants_work(sentence: str) -> bool:
 def denies(text: str) -> bool:
     """Whether a text denies anything, or says that it failed."""
     low = text.lower()
-    if any(part in low for part in _DENYING_PARTS) or not _DENYING.isdisjoint(_LETTERS.findall(low)):
+    if any(part in low for part in _DENYING_PARTS) or not _DENYING.isdisjoint(
+        _LETTERS.findall(low)
+    ):
         return True
     return not low.isascii() and any(sign in low for sign in _DENYING_SIGNS)
 
@@ -208,7 +256,9 @@ def finds_nothing(clause: str) -> bool:
 
 
 def may_find_nothing(clause: str) -> bool:
-    """Whether a clause denies something, in words that people use for what they look for; many such tell a fact."""
+    """Whether a clause denies something, in words that people use for what they look for; many such
+    tell a fact.
+    """
     start = clause[:_LONGEST]
     return denies(start) and _WHAT_IS_LOOKED_FOR.search(start) is not None
 
@@ -224,5 +274,7 @@ def clauses(sentence: str) -> list[str]:
 
 
 def phrases(sentence: str) -> list[str]:
-    """A sentence, cut at its commas: `It runs on port 80, can you check that?` tells first and asks then."""
+    """A sentence, cut at its commas: `It runs on port 80, can you check that?` tells first and asks
+    then.
+    """
     return [phrase for phrase in _COMMAS.split(sentence) if phrase.strip()]

@@ -1,4 +1,6 @@
-"""A passage read as statements, each a row of comparable tokens; and the traits by which similar passages are found."""
+"""A passage read as statements, each a row of comparable tokens; and the traits by which similar
+passages are found.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from notewell.compare.vocabulary import GENERIC, MONTHS
 from notewell.text.words import lazy_compile
 
 LONG = 20  # a passage of this many words means the same under any heading
-FEW = 3  # passages with more statements than this are alike only if they share half of them word for word
+# passages with more statements than this are alike only if they share half of them word for word
+FEW = 3
 _CHOSEN = 4
 _ITEM = lazy_compile(r"\s*(?:[-*+]\s+|\d{1,3}\)\s+|>\s?)+")
 _HEADING = lazy_compile(r"\s{0,3}#{1,6}\s+(.*)")
@@ -32,7 +35,9 @@ T = TypeVar("T")
 
 
 class _Cached(Generic[T]):
-    """`cached_property` without its lock, which costs more than most of these values; threads may compute one twice."""
+    """`cached_property` without its lock, which costs more than most of these values; threads may
+    compute one twice.
+    """
 
     def __init__(self, make: Callable[[Any], T]) -> None:
         self.make = make
@@ -106,11 +111,15 @@ class Reading:
 
     @_Cached
     def form(self) -> str:
-        """Equal for certain copies: the same statements and, for short passages, the same headings."""
+        """Equal for certain copies: the same statements and, for short passages, the same
+        headings.
+        """
         parts = sorted("\x1f".join(s.keys) for s in self.statements)
         if self.weight < LONG:
             parts += ["\x1d", *sorted(self.context)]
-        return hashlib.blake2b("\x1e".join(parts).encode("utf-8", "replace"), digest_size=12).hexdigest()
+        return hashlib.blake2b(
+            "\x1e".join(parts).encode("utf-8", "replace"), digest_size=12
+        ).hexdigest()
 
     @_Cached
     def _long(self) -> bool:
@@ -118,8 +127,12 @@ class Reading:
 
     @_Cached
     def _chosen(self) -> list[tuple[tuple[int, ...], int]]:
-        """The hashes of a few statements, chosen by their words, so that two versions of a passage choose the same."""
-        return sorted({hashes for s in self.statements for hashes in [_hashes(s)] if hashes})[:_CHOSEN]
+        """The hashes of a few statements, chosen by their words, so that two versions of a passage
+        choose the same.
+        """
+        return sorted({hashes for s in self.statements for hashes in [_hashes(s)] if hashes})[
+            :_CHOSEN
+        ]
 
     @_Cached
     def traits(self) -> tuple[int, ...]:
@@ -128,10 +141,12 @@ class Reading:
 
     @_Cached
     def sought(self) -> tuple[int, ...]:
-        """The traits of passages that may be like this one: those that are have at least one of them, few others do.
+        """The traits of passages that may be like this one: those that are have at least one of
+        them, few others do.
 
-        Two long passages without a common statement are not alike, even if many of their statements begin with the
-        same words. Comparing those too would make every new note more expensive than the last.
+        Two long passages without a common statement are not alike, even if many of their statements
+        begin with the same words. Comparing those too would make every new note more expensive than
+        the last.
         """
         short = {trait for hashes, _ in self._chosen for trait in hashes}
         long = {whole for _, whole in self._chosen} if self._long else short
@@ -139,7 +154,9 @@ class Reading:
 
 
 def _hashes(statement: Statement) -> tuple[tuple[int, ...], int] | None:
-    """Hashes of the first words, the last words and all words of a statement, sorted; then the last of these again."""
+    """Hashes of the first words, the last words and all words of a statement, sorted; then the last
+    of these again.
+    """
     plain = [t.key for t in statement.tokens if t.plain]
     size = 4 if sum([t.wide for t in statement.tokens]) * 2 > len(statement.tokens) else 2
     if len(plain) < 2:
@@ -166,14 +183,19 @@ def read(text: str, heading: tuple[str, ...] = ()) -> Reading:
             if found := tokens(sentence):
                 # The substring test is cheap and rules out most sentences.
                 may_be = "is" in sentence or not sentence.isascii() or "IS" in sentence.upper()
-                statements.append(Statement(found, item, may_be and _THE.search(sentence) is not None))
+                statements.append(
+                    Statement(found, item, may_be and _THE.search(sentence) is not None)
+                )
     in_text = {t.key for s in statements for t in s.tokens}
     context = {
         t.key
         for title in titles
         if title.strip().casefold() not in GENERIC
         for t in tokens(title)
-        if t.kind in (WORD, NAME, FIGURE, VERB) and t.key not in in_text and t.key not in GENERIC and t.key != ":"
+        if t.kind in (WORD, NAME, FIGURE, VERB)
+        and t.key not in in_text
+        and t.key not in GENERIC
+        and t.key != ":"
     }
     return Reading(tuple(statements), frozenset(context))
 
@@ -184,14 +206,18 @@ def sentences(text: str) -> list[str]:
 
 
 def _split(part: str) -> list[str]:
-    return [s for s in (_SENTENCE if part.isascii() else _ANY_SENTENCE).split(part) if s and s.strip()]
+    return [
+        s for s in (_SENTENCE if part.isascii() else _ANY_SENTENCE).split(part) if s and s.strip()
+    ]
 
 
 _BREAK, _TITLE, _BULLET, _WHOLE, _TEXT = range(5)
 
 
 def _parts(text: str, titles: list[str]) -> Iterator[tuple[str, bool]]:
-    """Paragraphs (False), list items, table rows and lines of code (True); adds headings in the text to `titles`."""
+    """Paragraphs (False), list items, table rows and lines of code (True); adds headings in the
+    text to `titles`.
+    """
     paragraph: list[str] = []
     item = False
     for kind, words in (*_lines(text), (_BREAK, "")):
@@ -208,7 +234,9 @@ def _parts(text: str, titles: list[str]) -> Iterator[tuple[str, bool]]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Each line's kind and words; a rule under a paragraph is left out, any other rule is a break."""
+    """Each line's kind and words; a rule under a paragraph is left out, any other rule is a
+    break.
+    """
     fence = ""
     for line in _COMMENT.sub(" ", text).split("\n"):
         if mark := _FENCE.match(line):

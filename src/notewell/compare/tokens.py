@@ -1,8 +1,10 @@
-"""Text to comparable tokens: figures, dates, times, measures and negations are the same token however they are written.
+"""Text to comparable tokens: figures, dates, times, measures and negations are the same token
+however they are written.
 
-`30 seconds`, `30s` and `thirty seconds` are one token. Words are folded; each character of an unspaced script is a
-token. Everything that can change a meaning is kept: tense, the case of a password, the sign of a number, the zero of
-`3.10`. Articles, markup and words such as `currently` are dropped.
+`30 seconds`, `30s` and `thirty seconds` are one token. Words are folded; each character of an
+unspaced script is a token. Everything that can change a meaning is kept: tense, the case of a
+password, the sign of a number, the zero of `3.10`. Articles, markup and words such as `currently`
+are dropped.
 """
 
 from __future__ import annotations
@@ -17,7 +19,16 @@ from notewell.compare import vocabulary
 from notewell.compare.vocabulary import MONTHS, NUMBER_WORDS, WIDE_NEGATIONS, WIDE_PLAIN
 from notewell.text.words import fold, lazy_compile, lower
 
-WORD, NAME, FIGURE, DATE, MARK, NOT, SMALL, VERB = "word", "name", "figure", "date", "mark", "not", "small", "verb"
+WORD, NAME, FIGURE, DATE, MARK, NOT, SMALL, VERB = (
+    "word",
+    "name",
+    "figure",
+    "date",
+    "mark",
+    "not",
+    "small",
+    "verb",
+)
 _FILLER = "filler"
 
 
@@ -40,10 +51,18 @@ class Token:
 
 _MAX_DIGITS = 40
 _MOST_PLAIN = 100_000
-_MONTH = "|".join(sorted((m for m in MONTHS if m not in ("may", "march", "mar", "sep", "mai")), key=len, reverse=True))
+_MONTH = "|".join(
+    sorted(
+        (m for m in MONTHS if m not in ("may", "march", "mar", "sep", "mai")), key=len, reverse=True
+    )
+)
 # May and March are also verbs: they are months only next to a day.
 _ANY_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
-_CJK_WEEKDAYS = {c: n for n, cs in enumerate(("一月", "二火", "三水", "四木", "五金", "六土", "日天")) for c in cs}
+_CJK_WEEKDAYS = {
+    c: n
+    for n, cs in enumerate(("一月", "二火", "三水", "四木", "五金", "六土", "日天"))
+    for c in cs
+}
 
 _WIDE = (
     "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
@@ -51,9 +70,12 @@ _WIDE = (
 )
 # Most of a text is plain words; the long pattern below reads the rest.
 _PLAIN_WORD = lazy_compile(r"[A-Za-z]+(?=[\s,;)\"]|[.!?:]*(?:\s|\Z))")
-# Whole sentences of words that mean the same anywhere, with punctuation around them that means nothing.
+# Whole sentences of words that mean the same anywhere, with punctuation around them that means
+# nothing.
 _LETTER = "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u012f\u0132-\u024f\u0400-\u0481\u048a-\u052f"
-_PLAIN_RUN = lazy_compile(rf"(?:\s*+[(\"]*+[{_LETTER}]++(?:[-'][{_LETTER}]++)*+(?:[,;)\"]|[.!]*+)(?=\s|\Z))+")
+_PLAIN_RUN = lazy_compile(
+    rf"(?:\s*+[(\"]*+[{_LETTER}]++(?:[-'][{_LETTER}]++)*+(?:[,;)\"]|[.!]*+)(?=\s|\Z))+"
+)
 _SILENT = '(",;).!'
 _WIDE_RUN = lazy_compile(f"[{_WIDE}]+")
 _CJK_DAY = lazy_compile("(?:星期|周|週|礼拜)[一二三四五六日天]|[月火水木金土日]曜日?")
@@ -83,11 +105,16 @@ _UNDERLINE = lazy_compile(r"(?<!\w)_+|_+(?!\w)")
 _CONTRACTIONS = [
     (lazy_compile(f"(?i){pattern}"), plain)
     for pattern, plain in (
-        (r"\bcan't\b|\bcannot\b", "can not"), (r"\bwon't\b", "will not"), (r"\bshan't\b", "shall not"),
-        (r"n't\b", " not"), (r"\b(it|that|there|he|she|what|who)'s\b", r"\1 is"), (r"'re\b", " are"), (r"'m\b", " am"),
+        (r"\bcan't\b|\bcannot\b", "can not"),
+        (r"\bwon't\b", "will not"),
+        (r"\bshan't\b", "shall not"),
+        (r"n't\b", " not"),
+        (r"\b(it|that|there|he|she|what|who)'s\b", r"\1 is"),
+        (r"'re\b", " are"),
+        (r"'m\b", " am"),
         (r"'ll\b", " will"),
     )
-]  # fmt: skip
+]
 _SPACE = lazy_compile(r"\s+")
 _CAMEL = lazy_compile(r"[a-z][A-Z]")
 _UNIT_AFTER = lazy_compile(r"\s?([^\W\d_]+|%|€|\$|£)")
@@ -96,7 +123,9 @@ _WIDE_UNITS = ("分钟", "小时", "時間", "秒", "天")
 
 
 def _plain(text: str) -> str:
-    """The text with one spelling for widths, quotes and contractions, and without links and markup."""
+    """The text with one spelling for widths, quotes and contractions, and without links and
+    markup.
+    """
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).replace("’", "'")
     if "](" in text:
@@ -109,7 +138,11 @@ def _plain(text: str) -> str:
 
 def _figure(digits: str, unit: str = "", scale: int = 1) -> Token:
     """A figure: its exact value if it has a unit, else as it is written."""
-    plain = re.sub(r"(?<=\d)[,'\u202f\u00a0](?=\d{3}(?:\D|\Z))", "", digits).replace("−", "-").lstrip("+")
+    plain = (
+        re.sub(r"(?<=\d)[,'\u202f\u00a0](?=\d{3}(?:\D|\Z))", "", digits)
+        .replace("−", "-")
+        .lstrip("+")
+    )
     kind, factor = vocabulary.UNITS.get(unit, ("", "1"))
     if len(plain) > _MAX_DIGITS or not (unit or scale > 1):
         return Token(plain.replace(",", "."), FIGURE)
@@ -120,13 +153,15 @@ def _figure(digits: str, unit: str = "", scale: int = 1) -> Token:
 
 
 class _Plain(dict[str, Token | None]):
-    """Words with their punctuation to tokens; None for a word whose meaning depends on the next one."""
+    """Words with their punctuation to tokens; None for a word whose meaning depends on the next
+    one.
+    """
 
     def __missing__(self, piece: str) -> Token | None:
         word = piece.strip(_SILENT)
         low = word.lower()
-        # A month or a number is read together with what follows it. An article inside a sentence is lower case, so
-        # the `A` of `room A` is a name.
+        # A month or a number is read together with what follows it. An article inside a sentence is
+        # lower case, so the `A` of `room A` is a name.
         open_ended = low in NUMBER_WORDS or low.replace("'", "-").partition("-")[0] in MONTHS
         token = None if open_ended else Token("a", NAME) if word == "A" else _word(word)
         if len(self) >= _MOST_PLAIN:
@@ -185,7 +220,9 @@ def _step(text: str, at: int, out: list[Token]) -> int:
         return at + 1
     at = match.end()
     found = match.group()
-    number = found if kind == "number" else NUMBER_WORDS.get(found.lower(), "") if kind == "word" else ""
+    number = (
+        found if kind == "number" else NUMBER_WORDS.get(found.lower(), "") if kind == "word" else ""
+    )
     if number:
         token, at = _amount(number, text, at)
         out.append(token)
@@ -195,7 +232,9 @@ def _step(text: str, at: int, out: list[Token]) -> int:
 
 
 def _wide_run(text: str, at: int, end: int, out: list[Token]) -> int:
-    """Adds the tokens of a run in an unspaced script: days, negations, and every other character by itself."""
+    """Adds the tokens of a run in an unspaced script: days, negations, and every other character by
+    itself.
+    """
     while at < end:
         char = text[at]
         if char in _DAY_STARTS and (day := _CJK_DAY.match(text, at)):
@@ -213,7 +252,9 @@ def _wide_run(text: str, at: int, end: int, out: list[Token]) -> int:
 def _negation(text: str, at: int) -> str:
     """The negation at an offset, unless it is part of a plain word."""
     found = next((negation for negation in WIDE_NEGATIONS if text.startswith(negation, at)), "")
-    plain = found and (text.startswith(WIDE_PLAIN, at) or (at and text.startswith(WIDE_PLAIN, at - 1)))
+    plain = found and (
+        text.startswith(WIDE_PLAIN, at) or (at and text.startswith(WIDE_PLAIN, at - 1))
+    )
     return "" if plain else found
 
 
@@ -221,12 +262,20 @@ def _negation(text: str, at: int) -> str:
 def _wide(char: str) -> Token:
     """The token of one character of an unspaced script."""
     char = fold(char)
-    kind = _FILLER if char in vocabulary.WIDE_FILLERS else VERB if char in vocabulary.WIDE_VERBS else WORD
+    kind = (
+        _FILLER
+        if char in vocabulary.WIDE_FILLERS
+        else VERB
+        if char in vocabulary.WIDE_VERBS
+        else WORD
+    )
     return Token(char, kind, wide=True)
 
 
 def _symbol(char: str, after: str) -> Iterator[Token]:
-    """The token of a question mark, an operator or a symbol such as ✅; other punctuation means nothing."""
+    """The token of a question mark, an operator or a symbol such as ✅; other punctuation means
+    nothing.
+    """
     if char in "?？":
         yield Token("?", WORD)
     elif char == "!" and (after == "=" or after.isalpha()):
@@ -238,7 +287,9 @@ def _symbol(char: str, after: str) -> Iterator[Token]:
 
 
 def _amount(number: str, text: str, at: int) -> tuple[Token, int]:
-    """A figure with the unit before or after it, and the offset after both: `€5`, `12k`, `two hundred weeks`."""
+    """A figure with the unit before or after it, and the offset after both: `€5`, `12k`, `two
+    hundred weeks`.
+    """
     if number[0] in "€$£":
         return _figure(number[1:], number[0]), at
     scale = 1
@@ -323,7 +374,9 @@ _READERS: dict[str, Callable[[str], Token]] = {
     "clock": _clock,
     "word": _word,
 }
-"""What makes a token of each group of `_TOKEN`, but for numbers, which are read with their units."""
+"""What makes a token of each group of `_TOKEN`, but for numbers, which are read with their
+units.
+"""
 
 
 def _merged(found: list[Token]) -> Iterator[Token]:
@@ -331,7 +384,10 @@ def _merged(found: list[Token]) -> Iterator[Token]:
     denied = False
     before = ""
     for token in found:
-        again = denied and (token.key in ("anymore", "mehr", "больше", "plu") or (token.key, before) == ("more", "any"))
+        again = denied and (
+            token.key in ("anymore", "mehr", "больше", "plu")
+            or (token.key, before) == ("more", "any")
+        )
         if not again and not (token.key == "longer" and before == "not"):
             yield token
         before = token.key

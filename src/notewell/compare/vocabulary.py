@@ -1,6 +1,8 @@
-"""The words that a comparison of two texts recognises, in several languages: negations, fillers, verbs, numbers, units.
+"""The words that a comparison of two texts recognises, in several languages: negations, fillers,
+verbs, numbers, units.
 
-A language is added by a line in each table. A word in no table is a plain word, which is safe: those always count.
+A language is added by a line in each table. A word in no table is a plain word, which is safe:
+those always count.
 """
 
 from __future__ import annotations
@@ -71,7 +73,8 @@ EVENTS = _words(
 )
 # A change of state is not such an event: its result is a fact.
 CHANGES = _words(
-    "moved changed switched renamed increased decreased replaced updated limited decided agreed planned scheduled"
+    "moved changed switched renamed increased decreased replaced updated limited decided agreed "
+    "planned scheduled"
 )
 # A sentence with one of these tells that something is no longer as it was; a regular expression.
 NEW_STATE = (
@@ -116,7 +119,13 @@ NUMBER_WORDS = {
 }
 _TENS = numbered("twenty, thirty, forty, fifty, sixty, seventy, eighty, ninety", start=2)
 NUMBER_WORDS |= {word: str(10 * tens) for word, tens in _TENS.items()}
-SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000, "dozen": 12}
+SCALES = {
+    "hundred": 100,
+    "thousand": 1_000,
+    "million": 1_000_000,
+    "billion": 1_000_000_000,
+    "dozen": 12,
+}
 SCALES |= {"k": 1_000, "bn": 1_000_000_000}
 
 UNITS: dict[str, tuple[str, str]] = {}
@@ -126,7 +135,10 @@ for _kind, _rows in {
     " h,hr,hrs,hour,hours,stunde,stunden,час,часа,часов,小时,時間=3600"
     " day,days,tag,tage,tagen,день,дня,дней,天=86400 week,weeks,woche,wochen,неделя,недели,недель=604800",
     "bytes": "kb=1e3 mb=1e6 gb=1e9 tb=1e12 kib=1024 mib=1048576 gib=1073741824 byte,bytes=1",
-    "length": "mm=0.001 cm=0.01 km,kilometer,kilometers,kilometre,kilometres=1000 mile,miles=1609.344 m,meter,metre=1",
+    "length": (
+        "mm=0.001 cm=0.01 km,kilometer,kilometers,kilometre,kilometres=1000 "
+        "mile,miles=1609.344 m,meter,metre=1"
+    ),
     "mass": "mg=0.001 g,gram,grams,gramm=1 kg,kilo,kilos=1000",
     "share": "%,percent,prozent,процентов=1",
     "€": "€,eur,euro,euros=1",

@@ -1,7 +1,9 @@
-"""Calls to a model that may hang: each has a deadline, and a model that failed is not called for a while.
+"""Calls to a model that may hang: each has a deadline, and a model that failed is not called for a
+while.
 
-A call runs on a daemon thread that is abandoned when it is late, so neither a search nor the end of the process waits
-for it. After a pause one call is let through as a probe, which no caller waits for long.
+A call runs on a daemon thread that is abandoned when it is late, so neither a search nor the end of
+the process waits for it. After a pause one call is let through as a probe, which no caller waits
+for long.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ atexit.register(_wait_at_exit)
 
 
 class Breaker:
-    """Closed while calls succeed; open for a pause after a failure, twice as long each time; then one probe."""
+    """Closed while calls succeed; open for a pause after a failure, twice as long each time; then
+    one probe.
+    """
 
     def __init__(
         self,
@@ -65,7 +69,9 @@ class Breaker:
         before: tuple[int, float] = (0, 0.0),
         changed: Callable[[int, float], None] | None = None,
     ) -> None:
-        """`before` are the failures in a row and the seconds of pause left in another process; `changed` gets both."""
+        """`before` are the failures in a row and the seconds of pause left in another process;
+        `changed` gets both.
+        """
         self.clock = clock
         self.error: EmbedderError | None = None
         self._pause_s = pause_s
@@ -82,7 +88,9 @@ class Breaker:
         return max(0.0, self._until - self.clock()) if self._failures else 0.0
 
     def enter(self, limit_s: float) -> str:
-        """`go`, `probe` or `stop`; a probe without an answer after `limit_s` is one more failure."""
+        """`go`, `probe` or `stop`; a probe without an answer after `limit_s` is one more
+        failure.
+        """
         with self._lock:
             if not self._failures:
                 return "go"
@@ -108,7 +116,9 @@ class Breaker:
     def fail(self, error: EmbedderError | None) -> None:
         """Stops calls for a while."""
         quota = isinstance(error, QuotaError)
-        first_s, most_s = (QUOTA_PAUSE_S, MOST_QUOTA_PAUSE_S) if quota else (self._pause_s, MOST_PAUSE_S)
+        first_s, most_s = (
+            (QUOTA_PAUSE_S, MOST_QUOTA_PAUSE_S) if quota else (self._pause_s, MOST_PAUSE_S)
+        )
         with self._lock:
             pause_s = min(most_s, first_s * 2 ** min(self._failures, 10))
             self._failures += 1
@@ -119,10 +129,11 @@ class Breaker:
 
 
 class Outages:
-    """A small file of the models that fail at the moment: a short command has no other memory of it.
+    """A small file of the models that fail at the moment: a short command has no other memory of
+    it.
 
-    For each it holds the failures in a row and the end of the pause. It holds only numbers, never text: it is next to
-    the index, which may come from somebody else.
+    For each it holds the failures in a row and the end of the pause. It holds only numbers, never
+    text: it is next to the index, which may come from somebody else.
     """
 
     def __init__(self, path: Path, *, clock: Callable[[], float] = time.time) -> None:
@@ -130,7 +141,9 @@ class Outages:
         self._clock = clock
 
     def read(self, model: str) -> tuple[int, float]:
-        """Failures in a row and the seconds of the pause left; 0 and 0 for a model without an entry."""
+        """Failures in a row and the seconds of the pause left; 0 and 0 for a model without an
+        entry.
+        """
         entry: Any = self._read_all().get(model)
         try:
             failures, until = int(entry[0]), float(entry[1])
@@ -138,17 +151,23 @@ class Outages:
             return 0, 0.0
         left_s = until - self._clock()
         # Longer than any pause: the clock was set back since, and nobody knows how much is left.
-        return (failures, left_s) if 0 < failures < 1000 and left_s <= MOST_QUOTA_PAUSE_S else (0, 0.0)
+        return (
+            (failures, left_s) if 0 < failures < 1000 and left_s <= MOST_QUOTA_PAUSE_S else (0, 0.0)
+        )
 
     def write(self, model: str, failures: int, pause_s: float) -> None:
-        """Records a failure, or with 0 failures that the model works; an error in writing is ignored."""
+        """Records a failure, or with 0 failures that the model works; an error in writing is
+        ignored.
+        """
         with _OUTAGES_LOCK, suppress(OSError):
             entries = self._read_all()
             if failures:
                 entries[model] = [failures, self._clock() + pause_s]
             elif entries.pop(model, None) is None:
                 return
-            beside(self._path).replace(self._path, json.dumps(entries).encode(), mode=0o600, writer=f".{os.getpid()}")
+            beside(self._path).replace(
+                self._path, json.dumps(entries).encode(), mode=0o600, writer=f".{os.getpid()}"
+            )
 
     def _read_all(self) -> dict[str, Any]:
         try:
@@ -159,9 +178,13 @@ class Outages:
 
 
 class Guarded:
-    """An embedder whose calls end by a deadline and pause after a failure; every failure is an EmbedderError."""
+    """An embedder whose calls end by a deadline and pause after a failure; every failure is an
+    EmbedderError.
+    """
 
-    def __init__(self, inner: Embedder, *, deadline_s: float = 3.0, breaker: Breaker | None = None) -> None:
+    def __init__(
+        self, inner: Embedder, *, deadline_s: float = 3.0, breaker: Breaker | None = None
+    ) -> None:
         self.inner = inner
         self.id = inner.id
         self.dim = inner.dim
@@ -179,13 +202,20 @@ class Guarded:
         self._keeps_deadline = "deadline_s" in inspect.signature(inner.embed).parameters
 
     def within(self, deadline_s: float, *, per: int = 0, anyway: bool = False) -> Guarded:
-        """The same model with a deadline that grows with the batch if it is meant for `per` texts; see `embed`."""
+        """The same model with a deadline that grows with the batch if it is meant for `per` texts;
+        see `embed`.
+        """
         other = copy.copy(self)
         other.deadline_s, other.texts_per_deadline, other.anyway = deadline_s, per, anyway
         return other
 
     def embed(
-        self, texts: Sequence[str], role: Role, *, deadline_s: float | None = None, anyway: bool = False
+        self,
+        texts: Sequence[str],
+        role: Role,
+        *,
+        deadline_s: float | None = None,
+        anyway: bool = False,
     ) -> Vectors:
         """Rows by the deadline, or EmbedderError; `anyway` calls the model even during a pause."""
         inner: Any = self.inner
@@ -210,7 +240,12 @@ class Guarded:
         return self._called(call, len(texts))
 
     def _called(
-        self, call: Callable[..., Result], count: int, *, deadline_s: float | None = None, anyway: bool = False
+        self,
+        call: Callable[..., Result],
+        count: int,
+        *,
+        deadline_s: float | None = None,
+        anyway: bool = False,
     ) -> Result:
         """What a call for so many texts returns, by the deadline."""
         limit_s = self.deadline_s if deadline_s is None else deadline_s
@@ -224,17 +259,22 @@ class Guarded:
             if self._closed.is_set():
                 raise _closed()
             self._waiting.add(future)
-        thread = threading.Thread(target=self._run, args=(future, call, limit_s), name=f"embed {self.id}", daemon=True)
+        thread = threading.Thread(
+            target=self._run, args=(future, call, limit_s), name=f"embed {self.id}", daemon=True
+        )
         thread.start()
         try:
             return future.result(timeout=limit_s if gate == "go" else min(limit_s, PROBE_WAIT_S))
         except TimeoutError:
             if gate == "probe":
-                raise self._paused() from None  # the probe goes on, and closes the breaker for the next call
+                # the probe goes on, and closes the breaker for the next call
+                raise self._paused() from None
             return self._give_up(future, limit_s)
         except KeyboardInterrupt:
             getattr(self.inner, "cut", lambda: None)()  # a remote model need not be waited for
-            thread.join(_EXIT_WAIT_S)  # native code of a local model must not run on while the process ends
+            thread.join(
+                _EXIT_WAIT_S
+            )  # native code of a local model must not run on while the process ends
             raise
         finally:
             with self._lock:
@@ -242,7 +282,9 @@ class Guarded:
 
     def _give_up(self, future: Future[Result], limit_s: float) -> Result:
         """Fails a late call, unless its rows came at the last moment."""
-        shown = round(limit_s, 1 if limit_s >= 0.5 else 2)  # a little of the deadline is spent before the call
+        shown = round(
+            limit_s, 1 if limit_s >= 0.5 else 2
+        )  # a little of the deadline is spent before the call
         error = EmbedderError(f"{self.id} did not answer within {shown:g} s", hint=_HINT)
         with suppress(InvalidStateError):
             future.set_exception(error)
@@ -251,15 +293,21 @@ class Guarded:
 
     def _paused(self) -> EmbedderError:
         last, left_s = self.breaker.error, self.breaker.left_s
-        if last is None and left_s > MOST_PAUSE_S:  # from another process; only a used-up quota pauses so long
+        if (
+            last is None and left_s > MOST_PAUSE_S
+        ):  # from another process; only a used-up quota pauses so long
             last = QuotaError(f"the quota of {self.id} was used up", hint=QUOTA_HINT)
         reason = f"{last}; " if last is not None else f"{self.id} did not answer a moment ago; "
         when = f"{left_s:.0f} s" if left_s < 120 else f"{left_s / 60:.0f} min"
         kind = QuotaError if isinstance(last, QuotaError) else EmbedderError
-        return kind(f"{reason}it is asked again in {when}", hint=last.hint if last is not None else _HINT)
+        return kind(
+            f"{reason}it is asked again in {when}", hint=last.hint if last is not None else _HINT
+        )
 
     def _run(self, future: Future[Result], call: Callable[..., Result], limit_s: float) -> None:
-        """Calls the model, on its own thread; a call that nobody waits for any more does not change the breaker."""
+        """Calls the model, on its own thread; a call that nobody waits for any more does not change
+        the breaker.
+        """
         begun = self.breaker.clock()
         failure: EmbedderError | None = None
         try:
@@ -267,12 +315,16 @@ class Guarded:
         except EmbedderError as error:
             failure = error
         except Exception as error:  # noqa: BLE001 - anybody's model may fail in any way, and keywords still answer
-            failure = EmbedderError(f"{self.id} failed: {str(error) or type(error).__name__}", hint=_HINT)
+            failure = EmbedderError(
+                f"{self.id} failed: {str(error) or type(error).__name__}", hint=_HINT
+            )
         on_time = self.breaker.clock() - begun <= limit_s
         if isinstance(failure, RejectedError) or (failure is None and on_time):
             self.breaker.succeed()
         elif not future.done():
-            self.breaker.fail(failure or EmbedderError(f"{self.id} took over {limit_s:g} s", hint=_HINT))
+            self.breaker.fail(
+                failure or EmbedderError(f"{self.id} took over {limit_s:g} s", hint=_HINT)
+            )
         with suppress(InvalidStateError):
             if failure is None:
                 future.set_result(rows)
@@ -307,19 +359,29 @@ def _checked(rows: Vectors | Sequence[Vectors], count: int, name: str) -> Vector
 
     rows = np.asarray(rows, dtype=np.float32)
     if rows.ndim != 2 or len(rows) != count or not rows.shape[1]:
-        raise EmbedderError(f"{name} returned rows of shape {rows.shape} for {count} texts", hint=_HINT)
+        raise EmbedderError(
+            f"{name} returned rows of shape {rows.shape} for {count} texts", hint=_HINT
+        )
     if not np.isfinite(rows).all():
-        raise EmbedderError(f"{name} returned a vector with a value that is not a number", hint=_HINT)
+        raise EmbedderError(
+            f"{name} returned a vector with a value that is not a number", hint=_HINT
+        )
     return rows
 
 
 def _check_windows(found: PassageVectors, dims: int, name: str) -> None:
-    """Raises EmbedderError unless each window has its span, and finite numbers in the dimensions that are kept."""
+    """Raises EmbedderError unless each window has its span, and finite numbers in the dimensions
+    that are kept.
+    """
     import numpy as np  # noqa: PLC0415
 
     windows = np.asarray(found.windows)
-    if len(windows) != len(found.spans) or (len(windows) and (windows.ndim != 2 or windows.shape[1] < dims)):
+    if len(windows) != len(found.spans) or (
+        len(windows) and (windows.ndim != 2 or windows.shape[1] < dims)
+    ):
         shape = f"{windows.shape} for {len(found.spans)} spans"
         raise EmbedderError(f"{name} returned windows of shape {shape}", hint=_HINT)
     if not np.isfinite(windows).all():
-        raise EmbedderError(f"{name} returned a window with a value that is not a number", hint=_HINT)
+        raise EmbedderError(
+            f"{name} returned a window with a value that is not a number", hint=_HINT
+        )

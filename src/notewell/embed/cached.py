@@ -26,7 +26,9 @@ class CachedEmbedder:
         self._db = apsw.Connection(str(path))
         self._db.set_busy_timeout(30_000)
         self._db.execute("PRAGMA journal_mode=wal").fetchall()
-        self._db.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+        self._db.execute(
+            "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
+        )
 
     def embed(self, texts: Sequence[str], role: Role) -> Vectors:
         """Rows from the file, or from the model for texts that are not in it."""
@@ -39,18 +41,29 @@ class CachedEmbedder:
         return np.stack(rows) if rows else np.zeros((0, self.dim), dtype=np.float32)
 
     def embed_passages(self, texts: Sequence[str]) -> Sequence[PassageVectors]:
-        """The same with windows, which the file keeps in half precision: many times what their codes keep of them."""
+        """The same with windows, which the file keeps in half precision: many times what their
+        codes keep of them.
+        """
         inner: Any = self.inner
-        blobs = self._blobs(texts, "windows", lambda some: [_packed(one) for one in inner.embed_passages(some)])
+        blobs = self._blobs(
+            texts, "windows", lambda some: [_packed(one) for one in inner.embed_passages(some)]
+        )
         return [_unpacked(blob, self.dim) for blob in blobs]
 
-    def _blobs(self, texts: Sequence[str], kind: str, make: Callable[[Sequence[str]], Sequence[bytes]]) -> list[bytes]:
+    def _blobs(
+        self, texts: Sequence[str], kind: str, make: Callable[[Sequence[str]], Sequence[bytes]]
+    ) -> list[bytes]:
         """What the file has for texts; what it lacks is made first."""
         keys = [
-            hashlib.blake2b(f"{self.id}\0{kind}\0{t}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            hashlib.blake2b(
+                f"{self.id}\0{kind}\0{t}".encode("utf-8", "surrogatepass"), digest_size=16
+            ).digest()
             for t in texts
         ]
-        stored = {k: self._db.execute("SELECT vector FROM vectors WHERE key = ?", (k,)).fetchone() for k in set(keys)}
+        stored = {
+            k: self._db.execute("SELECT vector FROM vectors WHERE key = ?", (k,)).fetchone()
+            for k in set(keys)
+        }
         cached: dict[bytes, bytes] = {k: row[0] for k, row in stored.items() if row}
         todo = {key: text for key, text in zip(keys, texts, strict=True) if key not in cached}
         if todo:
@@ -67,7 +80,9 @@ def _packed(one: PassageVectors) -> bytes:
 
     spans = np.asarray(one.spans, dtype="<i4").reshape(-1, 2)
     whole, windows = np.asarray(one.whole).astype("<f4"), np.asarray(one.windows).astype("<f2")
-    return b"".join((np.int32(len(spans)).tobytes(), spans.tobytes(), whole.tobytes(), windows.tobytes()))
+    return b"".join(
+        (np.int32(len(spans)).tobytes(), spans.tobytes(), whole.tobytes(), windows.tobytes())
+    )
 
 
 def _unpacked(blob: bytes, dim: int) -> PassageVectors:

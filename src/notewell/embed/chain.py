@@ -1,4 +1,6 @@
-"""Which model answers: the one the index is pinned to, else another with a complete vector set, else keywords only."""
+"""Which model answers: the one the index is pinned to, else another with a complete vector set,
+else keywords only.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,11 @@ Load = Callable[[str], Embedder | None]
 _LOAD = "load "  # outages of loading are recorded under this prefix
 _AGAIN_S = 30.0  # a model that could not be loaded is tried again after this time
 QUESTIONS = 256  # cached question vectors: a slider on a page asks the same question many times
-SANITY = ("The cat sat on the mat.", "A cat is sitting on a mat.", "Quarterly tax returns are due in April.")
+SANITY = (
+    "The cat sat on the mat.",
+    "A cat is sitting on a mat.",
+    "Quarterly tax returns are due in April.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,9 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The chain as one search sees it: its levels, the pinned vector set, and the set and model that answer first."""
+    """The chain as one search sees it: its levels, the pinned vector set, and the set and model
+    that answer first.
+    """
 
     levels: tuple[Level, ...]
     pinned: str
@@ -107,7 +115,9 @@ class Chain:
         """Loads the models and finds out which vector set answers, without calling any model."""
         pin = pinned(store)
         levels = tuple(self.levels(store, pin=pin))
-        own = next((level.model for level in levels if level.model and belongs(pin, level.id)), None)
+        own = next(
+            (level.model for level in levels if level.model and belongs(pin, level.id)), None
+        )
         if own is None and self.wanted:
             level = self._pinned_level(store, pin)
             own = level.model if level else None
@@ -115,7 +125,9 @@ class Chain:
         return Resolved(levels, pin, answering)
 
     def prepare(self, store: Store) -> None:
-        """Begins once to load what the model that answers needs, so that it is there when a question is embedded."""
+        """Begins once to load what the model that answers needs, so that it is there when a
+        question is embedded.
+        """
         if self._prepared:
             return
         self._prepared = True
@@ -124,8 +136,12 @@ class Chain:
         if prepare is not None:
             threading.Thread(target=prepare, name="load weights", daemon=True).start()
 
-    def levels(self, store: Store, *, wait_s: float | None = None, pin: str | None = None) -> list[Level]:
-        """Every level in order, loaded; `none` ends the list. A level that is slow to load is waited for once."""
+    def levels(
+        self, store: Store, *, wait_s: float | None = None, pin: str | None = None
+    ) -> list[Level]:
+        """Every level in order, loaded; `none` ends the list. A level that is slow to load is
+        waited for once.
+        """
         if self._given is not None:
             return [self._given]
         by_id: dict[str, Level] = {}
@@ -133,7 +149,9 @@ class Chain:
             if name == "none":
                 break
             if name == "auto":
-                level = self._pinned_level(store, pinned(store) if pin is None else pin) or self._level("local")
+                level = self._pinned_level(
+                    store, pinned(store) if pin is None else pin
+                ) or self._level("local")
             else:
                 level = self._level(name, wait_s=wait_s)
             by_id.setdefault(level.id, level)
@@ -142,7 +160,8 @@ class Chain:
     def _pinned_level(self, store: Store, pin: str) -> Level | None:
         """The pinned model, if it may be loaded although the settings do not name it.
 
-        The index may have come with a cloned repository, so it alone must not make us send anything or read a path.
+        The index may have come with a cloned repository, so it alone must not make us send anything
+        or read a path.
         """
         name = str(store.get_meta(f"name:{pin}") or pin) if pin else ""
         if not name or not plain_model(name) or name in ("auto", "none"):
@@ -151,10 +170,16 @@ class Chain:
         return level if level.model is not None and belongs(pin, level.id) else None
 
     def _level(self, name: str, *, wait_s: float | None = None) -> Level:
-        """A model by name. A remote or large one is loaded on its own thread, because that may hang."""
+        """A model by name. A remote or large one is loaded on its own thread, because that may
+        hang.
+        """
         with self._lock:
             level = self._loaded.get(name)
-            if level is not None and (level.error is None or self._clock() < level.again_at) and not _outdated(level):
+            if (
+                level is not None
+                and (level.error is None or self._clock() < level.again_at)
+                and not _outdated(level)
+            ):
                 return level
             loading = self._loading.get(name)
             if loading is None:
@@ -167,8 +192,14 @@ class Chain:
         except TimeoutError:
             if self._outages is not None and wait_s:
                 failures = self._outages.read(_LOAD + name)[0] + 1
-                self._outages.write(_LOAD + name, failures, min(MOST_PAUSE_S, PAUSE_S * 2 ** min(failures, 10)))
-            return Level(name, None, EmbedderError(f"{name} is not ready yet", hint="wait, or choose another model"))
+                self._outages.write(
+                    _LOAD + name, failures, min(MOST_PAUSE_S, PAUSE_S * 2 ** min(failures, 10))
+                )
+            return Level(
+                name,
+                None,
+                EmbedderError(f"{name} is not ready yet", hint="wait, or choose another model"),
+            )
         except EmbedderError as error:
             level = Level(name, None, error, self._clock() + _AGAIN_S)
         else:
@@ -181,15 +212,28 @@ class Chain:
             return self._loaded.get(name, level)
 
     def _paused(self, name: str) -> Level | None:
-        """The level of a model that took too long to load a moment ago, in this process or in another."""
-        left_s = self._outages.read(_LOAD + name)[1] if self._outages is not None and not plain_model(name) else 0.0
+        """The level of a model that took too long to load a moment ago, in this process or in
+        another.
+        """
+        left_s = (
+            self._outages.read(_LOAD + name)[1]
+            if self._outages is not None and not plain_model(name)
+            else 0.0
+        )
         if left_s <= 0:
             return None
-        message = f"{name} did not answer a moment ago; it is asked again in {min(left_s, MOST_PAUSE_S):.0f} s"
-        return Level(name, None, EmbedderError(message, hint="notewell doctor --deep tests each model"))
+        message = (
+            f"{name} did not answer a moment ago; it is asked again in "
+            f"{min(left_s, MOST_PAUSE_S):.0f} s"
+        )
+        return Level(
+            name, None, EmbedderError(message, hint="notewell doctor --deep tests each model")
+        )
 
     def _guarded(self, name: str, model: Embedder) -> Guarded:
-        """A model behind its breaker; the state of one that is not on this machine is shared with other processes."""
+        """A model behind its breaker; the state of one that is not on this machine is shared with
+        other processes.
+        """
         guarded = self._guard(model)
         if self._outages is not None and not plain_model(name):
             changed = functools.partial(self._outages.write, model.id)
@@ -197,7 +241,9 @@ class Chain:
         return guarded
 
     def renew(self) -> list[str]:
-        """Unloads the models whose size was taken from the index; returns the names of all that are not loaded."""
+        """Unloads the models whose size was taken from the index; returns the names of all that are
+        not loaded.
+        """
         with self._lock:
             for name, level in list(self._loaded.items()):
                 if level.model and getattr(level.model.inner, "remembered", False):
@@ -209,15 +255,24 @@ class Chain:
         return next((level.model for level in self.levels(store) if level.model), None)
 
     def note_names(self, store: Store, vector_set: str, model: str) -> None:
-        """Records the name of a vector set's model, so that it still answers after the setting has changed."""
+        """Records the name of a vector set's model, so that it still answers after the setting has
+        changed.
+        """
         level = next((level for level in self._loaded.values() if level.id == model), None)
         if level is not None and store.get_meta(f"name:{vector_set}") != level.name:
             store.set_meta(f"name:{vector_set}", level.name)
 
     def question(
-        self, store: Store, text: str, *, deadline_s: float | None = None, resolved: Resolved | None = None
+        self,
+        store: Store,
+        text: str,
+        *,
+        deadline_s: float | None = None,
+        resolved: Resolved | None = None,
     ) -> QuestionVector | None:
-        """The question's vector and the vector set it may be compared with; None when there are no vectors at all."""
+        """The question's vector and the vector set it may be compared with; None when there are no
+        vectors at all.
+        """
         until = time.monotonic() + (self._deadline_s if deadline_s is None else deadline_s)
         now = resolved or self.resolve(store)
         failures: list[EmbedderError] = []
@@ -234,10 +289,19 @@ class Chain:
             return _vector_of(model, vector_set, row, notices)
         if failures:
             raise EmbedderError(_reasons(failures), hint=failures[0].hint)
-        if now.pinned and now.answering is None and self.wanted and not any(level.error for level in now.levels):
+        if (
+            now.pinned
+            and now.answering is None
+            and self.wanted
+            and not any(level.error for level in now.levels)
+        ):
             name = str(store.get_meta(f"name:{now.pinned}") or now.pinned)
-            message = f"the vectors in the index are from {now.pinned}, which the settings do not name"
-            hint = f'run: notewell index, or add "{name}" at the end of embed.chain until that is done'
+            message = (
+                f"the vectors in the index are from {now.pinned}, which the settings do not name"
+            )
+            hint = (
+                f'run: notewell index, or add "{name}" at the end of embed.chain until that is done'
+            )
             raise EmbedderError(message, hint=hint)
         return None
 
@@ -256,16 +320,25 @@ class Chain:
                 self._questions[key] = row
             return row
 
-    def _row(self, store: Store, vector_set: str, model: Guarded, text: str, until: float) -> Vectors:
+    def _row(
+        self, store: Store, vector_set: str, model: Guarded, text: str, until: float
+    ) -> Vectors:
         """A question's vector, from the cache where it was asked lately."""
         key = (vector_set, model.id, text)
         cached = self._cached(key)
         if cached is not None:
             return cached
-        row: Vectors = model.embed([text], "query", deadline_s=max(0.02, until - time.monotonic()))[0]
+        row: Vectors = model.embed([text], "query", deadline_s=max(0.02, until - time.monotonic()))[
+            0
+        ]
         dim, before = len(row), store.vectors.dims().get(vector_set)
-        if before not in (None, dim):  # a model that changed its size must not be compared with its old vectors
-            with contextlib.suppress(StoreError):  # a search does not fail over a note to the next sync
+        if before not in (
+            None,
+            dim,
+        ):  # a model that changed its size must not be compared with its old vectors
+            with contextlib.suppress(
+                StoreError
+            ):  # a search does not fail over a note to the next sync
                 note_vector_set(store, model.id, dim)
             message = f"{model.id} now gives {dim} dimensions, the index holds {before} of it"
             raise EmbedderError(message, hint="run: notewell index")
@@ -284,10 +357,16 @@ class Chain:
         if not store.vectors.missing(vector_set):
             return []
         have, total = store.vectors.coverage(vector_set)
-        left = f"{total - have - len(store.vectors.refused(vector_set)):,} of {total:,} passages have no vector"
+        left = (
+            f"{total - have - len(store.vectors.refused(vector_set)):,} of {total:,} passages "
+            "have no vector"
+        )
         answering = now.answering[0] if now.answering and now.pinned else vector_set
         if answering == vector_set:
-            message = f"{left} yet; {'meaning search covers the rest' if have else 'keywords answer alone'}"
+            message = (
+                f"{left} yet; "
+                f"{'meaning search covers the rest' if have else 'keywords answer alone'}"
+            )
         else:
             message = f"{left} of {vector_set} yet; {answering} answers until they do"
         return [Notice("vectors_pending", message, "run: notewell index")]
@@ -298,16 +377,28 @@ class Chain:
         errors = [level.error for level in now.levels if level.error]
         if not errors or now.first is not None:
             return []
-        what = f"{now.answering[0]} answers, but nothing new gets a vector" if now.answering else "keywords only"
+        what = (
+            f"{now.answering[0]} answers, but nothing new gets a vector"
+            if now.answering
+            else "keywords only"
+        )
         return [Notice("no_embedder", f"{what}: {_reasons(errors)}", errors[0].hint)]
 
-    def probe(self, store: Store, names: Sequence[str] | None = None, *, deadline_s: float) -> list[Probe]:
-        """Tests levels: how fast, how many dimensions, and whether similar texts are closer than different ones."""
+    def probe(
+        self, store: Store, names: Sequence[str] | None = None, *, deadline_s: float
+    ) -> list[Probe]:
+        """Tests levels: how fast, how many dimensions, and whether similar texts are closer than
+        different ones.
+        """
         levels = self.levels(store, wait_s=deadline_s)
-        return [_probe(level, deadline_s) for level in levels if names is None or level.name in names]
+        return [
+            _probe(level, deadline_s) for level in levels if names is None or level.name in names
+        ]
 
     def close(self) -> None:
-        """Ends every wait for a model at once; a model that is still loading is closed when it is ready."""
+        """Ends every wait for a model at once; a model that is still loading is closed when it is
+        ready.
+        """
         with self._lock:
             levels, loading = [self._given, *self._loaded.values()], list(self._loading.values())
         for level in levels:
@@ -317,19 +408,27 @@ class Chain:
             future.add_done_callback(_close_loaded)
 
 
-def _vector_of(model: Guarded, vector_set: str, row: Vectors, notices: tuple[Notice, ...] = ()) -> QuestionVector:
-    return QuestionVector(vector_set, row, notices, windows=bool(model.window_dims), every_script=model.every_script)
+def _vector_of(
+    model: Guarded, vector_set: str, row: Vectors, notices: tuple[Notice, ...] = ()
+) -> QuestionVector:
+    return QuestionVector(
+        vector_set, row, notices, windows=bool(model.window_dims), every_script=model.every_script
+    )
 
 
 def _candidates(store: Store, now: Resolved) -> Iterator[tuple[str, Guarded]]:
-    """The vector sets to try for a question, with their models; later ones are looked up only when needed."""
+    """The vector sets to try for a question, with their models; later ones are looked up only when
+    needed.
+    """
     if now.answering is not None:
         yield now.answering
     yield from (other for other in _others(store, now.levels, now.pinned) if other != now.answering)
 
 
 def _others(store: Store, levels: Sequence[Level], pin: str) -> Iterator[tuple[str, Guarded]]:
-    """The vector sets of loaded models besides the pinned one: complete ones, then those with some vectors."""
+    """The vector sets of loaded models besides the pinned one: complete ones, then those with some
+    vectors.
+    """
     models = [level.model for level in levels if level.model]
     sets = [(name, model) for model in models if (name := vector_set_of(store, model.id)) != pin]
     filled = [pair for pair in sets if complete(store, pair[0])]
@@ -348,7 +447,9 @@ def _probe(level: Level, deadline_s: float) -> Probe:
         rows = level.model.embed(SANITY, "document", deadline_s=deadline_s, anyway=True)
     except EmbedderError as error:
         spent = (time.perf_counter() - begun) * 1000 if level.model else 0.0
-        return Probe(level.name, level.id, ok=False, latency_ms=spent, error=str(error), hint=error.hint)
+        return Probe(
+            level.name, level.id, ok=False, latency_ms=spent, error=str(error), hint=error.hint
+        )
     spent = (time.perf_counter() - begun_warm) * 1000
     alike, unlike = float(rows[0] @ rows[1]), float(rows[0] @ rows[2])
     found = Probe(level.name, level.id, alike > unlike, spent, rows.shape[1], alike, unlike)
@@ -376,7 +477,9 @@ def _start_loading(load: Load, name: str) -> Future[Embedder | None]:
 
 
 def _outdated(level: Level) -> bool:
-    """Whether a model's size is not the one recorded in the index, so that it must be loaded again."""
+    """Whether a model's size is not the one recorded in the index, so that it must be loaded
+    again.
+    """
     return level.model is not None and bool(getattr(level.model.inner, "outdated", False))
 
 

@@ -19,12 +19,18 @@ DEFAULT_MODEL = OWN
 
 
 def embedder(
-    name: str, *, threads: int = 0, settings: EmbedSettings | None = None, env: Mapping[str, str] | None = None,
+    name: str,
+    *,
+    threads: int = 0,
+    settings: EmbedSettings | None = None,
+    env: Mapping[str, str] | None = None,
     known: Sequence[str] = (),
-) -> Embedder | None:  # fmt: skip
-    """The embedder for a name or path: `auto` is the packaged default, `none` is None, an unknown name is an error.
+) -> Embedder | None:
+    """The embedder for a name or path: `auto` is the packaged default, `none` is None, an unknown
+    name is an error.
 
-    `known` are the ids of models with vectors in the index, so that no request is needed to learn a model's size.
+    `known` are the ids of models with vectors in the index, so that no request is needed to learn a
+    model's size.
     """
     if name == "none":
         return None
@@ -37,7 +43,9 @@ def embedder(
     head, mark, size = name.partition("@")
     if head == "hashed":
         if mark and not (size.isdecimal() and 8 <= int(size) <= 4096):
-            raise SettingsError(f"no embedding model is called {name!r}", hint="hashed@ takes 8 to 4096 dimensions")
+            raise SettingsError(
+                f"no embedding model is called {name!r}", hint="hashed@ takes 8 to 4096 dimensions"
+            )
         return HashedEmbedder(int(size)) if mark else HashedEmbedder()
     wanted = DEFAULT_MODEL if name in ("auto", "local") else name
     if wanted in PACKAGED:
@@ -45,7 +53,9 @@ def embedder(
         kind = OwnEmbedder if wanted == OWN else LocalEmbedder
         return kind(PACKAGED[wanted], threads=threads, prepared=cache)
     if wanted.startswith(fastembed_models.PREFIX):
-        return fastembed_models.FastEmbedder(wanted.removeprefix(fastembed_models.PREFIX), threads=threads)
+        return fastembed_models.FastEmbedder(
+            wanted.removeprefix(fastembed_models.PREFIX), threads=threads
+        )
     if is_path(wanted):
         return at_path(wanted, threads=threads)
     names = ("auto", *PACKAGED, *REMOTE_PROVIDERS, "hashed", "none")
@@ -60,7 +70,9 @@ def is_path(name: str) -> bool:
 
 
 def at_path(name: str, *, threads: int = 0) -> Embedder:
-    """The model at a path: a GGUF file, an ONNX file, or a folder with a static or an ONNX model."""
+    """The model at a path: a GGUF file, an ONNX file, or a folder with a static or an ONNX
+    model.
+    """
     from notewell.embed.local.gguf import GgufEmbedder  # noqa: PLC0415 - the packaged model needs none of these
     from notewell.embed.local.onnx_folder import FolderEmbedder  # noqa: PLC0415
     from notewell.embed.local.static import StaticEmbedder, find_static  # noqa: PLC0415
@@ -68,7 +80,9 @@ def at_path(name: str, *, threads: int = 0) -> Embedder:
     try:
         path = Path(name).expanduser().resolve()
     except (OSError, RuntimeError) as error:
-        raise EmbedderError(f"{name} cannot be resolved: {error}", hint="give the full path") from error
+        raise EmbedderError(
+            f"{name} cannot be resolved: {error}", hint="give the full path"
+        ) from error
     if path.suffix.lower() == ".gguf":
         return GgufEmbedder(path, threads=threads)
     if path.suffix.lower() == ".onnx" and path.is_file():
@@ -76,10 +90,13 @@ def at_path(name: str, *, threads: int = 0) -> Embedder:
         return FolderEmbedder(folder, model=path, threads=threads)
     if not path.is_dir():
         raise EmbedderError(
-            f"there is no model at {path}", hint="give a folder with an ONNX or static model or a GGUF file"
+            f"there is no model at {path}",
+            hint="give a folder with an ONNX or static model or a GGUF file",
         )
     static = find_static(path)
-    return StaticEmbedder(static, name=path.name) if static else FolderEmbedder(path, threads=threads)
+    return (
+        StaticEmbedder(static, name=path.name) if static else FolderEmbedder(path, threads=threads)
+    )
 
 
 def reranker(settings: SearchSettings, *, key: str = "", threads: int = 0) -> Reranker | None:

@@ -33,12 +33,18 @@ class CrossEncoder:
     def __init__(self, *, threads: int = 0, max_tokens: int = 256) -> None:
         self._threads = threads or os.cpu_count() or 1
         self._max_tokens = max_tokens
-        self._model = package_file(_PACKAGE, f"{_FOLDER}/model.onnx", extra=_EXTRA, otherwise=_WITHOUT)
-        self._vocabulary = package_file(_PACKAGE, f"{_FOLDER}/vocab.txt", extra=_EXTRA, otherwise=_WITHOUT)
+        self._model = package_file(
+            _PACKAGE, f"{_FOLDER}/model.onnx", extra=_EXTRA, otherwise=_WITHOUT
+        )
+        self._vocabulary = package_file(
+            _PACKAGE, f"{_FOLDER}/vocab.txt", extra=_EXTRA, otherwise=_WITHOUT
+        )
 
     @cached_property
     def _loaded(self) -> tuple[WordPiece, Any]:
-        session = load_session(self._model, self.id, hint=f"pip install --force-reinstall {_PACKAGE}")
+        session = load_session(
+            self._model, self.id, hint=f"pip install --force-reinstall {_PACKAGE}"
+        )
         return WordPiece(self._vocabulary), session
 
     def score(self, question: str, passages: Sequence[str], *, deadline_s: float) -> list[float]:
@@ -85,7 +91,12 @@ class HttpReranker:
         try:
             data = json.dumps(body).encode()
             answer = self._client.call(
-                "POST", self._url, body=data, headers=headers, timeout_s=deadline_s, max_bytes=_MAX_ANSWER
+                "POST",
+                self._url,
+                body=data,
+                headers=headers,
+                timeout_s=deadline_s,
+                max_bytes=_MAX_ANSWER,
             )
             if answer.status >= 400:
                 raise CallError(f"it answered {answer.status} {answer.reason}")
@@ -96,12 +107,21 @@ class HttpReranker:
 
     @staticmethod
     def _read(answer: Any, count: int) -> list[float]:
-        """One number from 0 to 1 per passage: as given, or all squashed if one is outside that range."""
+        """One number from 0 to 1 per passage: as given, or all squashed if one is outside that
+        range.
+        """
         rows = answer if isinstance(answer, list) else answer["results"]
-        found = {int(row["index"]): float(row["score"] if "score" in row else row["relevance_score"]) for row in rows}
+        found = {
+            int(row["index"]): float(row["score"] if "score" in row else row["relevance_score"])
+            for row in rows
+        }
         if len(rows) != count or found.keys() != set(range(count)):
             raise ValueError(f"it did not answer for exactly the {count} passages it was sent")
         scores = [found[i] for i in range(count)]
         if not all(map(math.isfinite, scores)):
             raise ValueError("a score is not a number")
-        return scores if all(0.0 <= score <= 1.0 for score in scores) else [_squash(score) for score in scores]
+        return (
+            scores
+            if all(0.0 <= score <= 1.0 for score in scores)
+            else [_squash(score) for score in scores]
+        )

@@ -1,6 +1,7 @@
 """Vector sets: the vectors of one model in one size. Vectors of two sets are never compared.
 
-The index is pinned to one set. Another can fill up next to it; the pin moves in one write when none is missing.
+The index is pinned to one set. Another can fill up next to it; the pin moves in one write when none
+is missing.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def vector_set_of(store: Store, model: str, dim: int = 0) -> str:
 
 
 def note_vector_set(store: Store, model: str, dim: int) -> str:
-    """Returns the vector set of a model and records it, so that the next sync fills the same one."""
+    """Returns the vector set of a model and records it, so that the next sync fills the same
+    one.
+    """
     vector_set = vector_set_of(store, model, dim)
     if vector_set != vector_set_of(store, model):
         store.set_meta(f"vector_set:{model}", vector_set)
@@ -36,7 +39,9 @@ def note_vector_set(store: Store, model: str, dim: int) -> str:
 def belongs(vector_set: str, model: str) -> bool:
     """Whether a vector set holds vectors of this model, in any size."""
     rest = vector_set.removeprefix(model)
-    return bool(vector_set) and (not rest or (rest != vector_set and rest[0] == "@" and rest[1:].isdecimal()))
+    return bool(vector_set) and (
+        not rest or (rest != vector_set and rest[0] == "@" and rest[1:].isdecimal())
+    )
 
 
 def complete(store: Store, vector_set: str) -> bool:
@@ -45,7 +50,9 @@ def complete(store: Store, vector_set: str) -> bool:
 
 
 def flip(store: Store, vector_set: str) -> str | None:
-    """Pins a complete vector set in one transaction; returns the one pinned before, or None if nothing changed."""
+    """Pins a complete vector set in one transaction; returns the one pinned before, or None if
+    nothing changed.
+    """
     with store.writing():
         before = pinned(store)
         if before == vector_set or not complete(store, vector_set):

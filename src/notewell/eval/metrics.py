@@ -1,4 +1,6 @@
-"""Ranking measures on plain lists (the tests compare them with `ir-measures`), and a paired test."""
+"""Ranking measures on plain lists (the tests compare them with `ir-measures`), and a paired
+test.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ Grades = Mapping[str, int]
 def ndcg(ranking: Sequence[str], grades: Grades, k: int = 10) -> float:
     """The discounted gain of the first `k` over the best possible; the gain is the grade."""
     got = sum(grades.get(doc, 0) / math.log2(i + 2) for i, doc in enumerate(ranking[:k]))
-    best = sum(g / math.log2(i + 2) for i, g in enumerate(sorted(grades.values(), reverse=True)[:k]))
+    best = sum(
+        g / math.log2(i + 2) for i, g in enumerate(sorted(grades.values(), reverse=True)[:k])
+    )
     return got / best if best else 0.0
 
 
@@ -36,7 +40,9 @@ def reciprocal_rank(ranking: Sequence[str], grades: Grades, k: int = 10) -> floa
 
 
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """How often a positive is above a negative, with ties as a half; NaN if either list is empty."""
+    """How often a positive is above a negative, with ties as a half; NaN if either list is
+    empty.
+    """
     if not positive or not negative:
         return math.nan
     order = sorted([(v, 1) for v in positive] + [(v, 0) for v in negative])
@@ -51,7 +57,9 @@ def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """The hits in one tenth of the confidence scale: how many, their mean confidence, and the share that is right."""
+    """The hits in one tenth of the confidence scale: how many, their mean confidence, and the share
+    that is right.
+    """
 
     low: float
     count: int
@@ -75,7 +83,9 @@ def reliability(pairs: Sequence[tuple[float, bool]], bins: int = 10) -> tuple[li
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Two systems compared on the same questions: the mean difference, its 95 % interval and a two-sided p."""
+    """Two systems compared on the same questions: the mean difference, its 95 % interval and a
+    two-sided p.
+    """
 
     difference: float
     low: float
@@ -84,8 +94,12 @@ class Paired:
     questions: int
 
 
-def paired_bootstrap(first: Sequence[float], second: Sequence[float], *, rounds: int = 2000, seed: int = 7) -> Paired:
-    """Resamples the questions; p is twice the share of rounds in which the mean difference changes sign."""
+def paired_bootstrap(
+    first: Sequence[float], second: Sequence[float], *, rounds: int = 2000, seed: int = 7
+) -> Paired:
+    """Resamples the questions; p is twice the share of rounds in which the mean difference changes
+    sign.
+    """
     differences = [a - b for a, b in zip(first, second, strict=True)]
     count = len(differences)
     if not count:

@@ -65,7 +65,9 @@ class Run:
             out["freshness"] = sum(fresh) / len(fresh)
         unanswerable = [s.confidence for s in chosen if not s.question.answerable]
         if unanswerable:
-            out["auroc"] = metrics.auroc([s.confidence for s in chosen if s.question.answerable], unanswerable)
+            out["auroc"] = metrics.auroc(
+                [s.confidence for s in chosen if s.question.answerable], unanswerable
+            )
         pairs = [p for s in chosen for p in s.calibration]
         if pairs:
             out["ece"] = metrics.reliability(pairs)[1]
@@ -76,11 +78,16 @@ class Run:
 
 
 def memories(
-    eval_set: EvalSet, embedder: Embedder | None, own: Memory | None, progress: Callable[[str, int, int], None]
+    eval_set: EvalSet,
+    embedder: Embedder | None,
+    own: Memory | None,
+    progress: Callable[[str, int, int], None],
 ) -> Iterator[tuple[str, Memory]]:
-    """A memory for each workspace of a set, indexed in memory from its corpus, or the user's own if it has no corpus.
+    """A memory for each workspace of a set, indexed in memory from its corpus, or the user's own if
+    it has no corpus.
 
-    If the user's index is in a database, these indexes are there too, in workspaces that are emptied afterwards.
+    If the user's index is in a database, these indexes are there too, in workspaces that are
+    emptied afterwards.
     """
     if not eval_set.corpora:
         if own is None:
@@ -96,7 +103,9 @@ def memories(
         if own is None or own.settings.consolidate:
             consolidate(store, model=embedder.id if embedder else "")
         progress(eval_set.name, number, len(eval_set.corpora))
-        with Memory(Path(), own.settings if own else Settings(), store, (), embedder=embedder) as memory:
+        with Memory(
+            Path(), own.settings if own else Settings(), store, (), embedder=embedder
+        ) as memory:
             yield name, memory
             if store.shared is not None:
                 store.documents.drop(list(store.documents.stored()))
@@ -133,14 +142,22 @@ def evaluate(
 
 
 def ask(memory: Memory, question: Question, profile: str) -> Scores:
-    """Asks one question: the ranking without a threshold, and the part of it that a user would see."""
+    """Asks one question: the ranking without a threshold, and the part of it that a user would
+    see.
+    """
     begun = time.perf_counter()
-    ranked = memory.searcher.rank(question.text, profile=profile, limit=DEPTH, now=question.now or FALLBACK_NOW)
+    ranked = memory.searcher.rank(
+        question.text, profile=profile, limit=DEPTH, now=question.now or FALLBACK_NOW
+    )
     took = (time.perf_counter() - begun) * 1000
-    return score(question, ranked.candidates, took, shown=memory.searcher.shown(ranked.candidates, profile))
+    return score(
+        question, ranked.candidates, took, shown=memory.searcher.shown(ranked.candidates, profile)
+    )
 
 
-def score(question: Question, hits: Sequence[Candidate], took_ms: float, *, shown: Sequence[Candidate]) -> Scores:
+def score(
+    question: Question, hits: Sequence[Candidate], took_ms: float, *, shown: Sequence[Candidate]
+) -> Scores:
     """The measures of one answer."""
     ranking = list(dict.fromkeys(h.chunk.path for h in hits))
     values: dict[str, float] = {}
@@ -159,11 +176,15 @@ def score(question: Question, hits: Sequence[Candidate], took_ms: float, *, show
     values["tokens"] = float(sum(count_tokens(h.chunk.text) for h in hits[:SHOWN]))
     calibration = tuple((h.confidence, relevant(h.chunk, question)) for h in hits[:SHOWN])
     fresh = tuple(_newer_first(ranking, newer, older) for newer, older in question.newer_older)
-    return Scores(question, values, max((c for c, _ in calibration), default=0.0), calibration, fresh, took_ms)
+    return Scores(
+        question, values, max((c for c, _ in calibration), default=0.0), calibration, fresh, took_ms
+    )
 
 
 def relevant(chunk: Chunk, question: Question) -> bool:
-    """Whether a passage answers: by the lines of the evidence where they are labelled, else by its file."""
+    """Whether a passage answers: by the lines of the evidence where they are labelled, else by its
+    file.
+    """
     if question.spans:
         return any(touches(chunk, span) for span in question.spans)
     return question.grades.get(chunk.path, 0) > 0
@@ -171,7 +192,11 @@ def relevant(chunk: Chunk, question: Question) -> bool:
 
 def touches(chunk: Chunk, span: Span) -> bool:
     """Whether a passage contains a line of the evidence."""
-    return chunk.path == span.document and chunk.start_line <= span.end_line and chunk.end_line >= span.start_line
+    return (
+        chunk.path == span.document
+        and chunk.start_line <= span.end_line
+        and chunk.end_line >= span.start_line
+    )
 
 
 def _newer_first(ranking: Sequence[str], newer: str, older: str) -> float:

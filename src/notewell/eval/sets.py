@@ -19,13 +19,17 @@ from notewell.store.ports import Store
 from notewell.text.words import STOP_WORDS, query_terms
 from notewell.types import Chunk, Document
 
-_FORMAT = "corpus: id, path, text; queries: id, text; qrels: query, document and grade with tabs between"
+_FORMAT = (
+    "corpus: id, path, text; queries: id, text; qrels: query, document and grade with tabs between"
+)
 _SENTENCE = re.compile(r"[^.!?。！？\n]{30,240}[.!?。！？\n]")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _OWN_FORMAT = 'write {"query": "…", "expect": "memory/note.md#12"}'
 # What follows # is lines, unless it is the end of a file name: `memory/c#.md`.
 _LARGEST = 4_000_000_000
-_EXPECT = re.compile(r"(?P<path>[^#]+(?:#[^#]*\.[^#]*)*)(?:#L?(?P<first>\d+)(?:-L?(?P<last>\d+))?)?")
+_EXPECT = re.compile(
+    r"(?P<path>[^#]+(?:#[^#]*\.[^#]*)*)(?:#L?(?P<first>\d+)(?:-L?(?P<last>\d+))?)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class EvalSet:
-    """Questions, and the documents of each workspace, text by path; without documents, the user's own workspace."""
+    """Questions, and the documents of each workspace, text by path; without documents, the user's
+    own workspace.
+    """
 
     name: str
     questions: tuple[Question, ...]
@@ -76,7 +82,9 @@ class TextSource:
     def scan(self, *, deadline: float | None = None) -> Scanned:
         """All of the documents."""
         del deadline
-        return Scanned(tuple(Document(p, self.name, len(t), 0, p) for p, t in sorted(self.texts.items())))
+        return Scanned(
+            tuple(Document(p, self.name, len(t), 0, p) for p, t in sorted(self.texts.items()))
+        )
 
     def document(self, path: str) -> Document | None:
         """The document with this path."""
@@ -92,7 +100,10 @@ def load(path: Path, opener: Opener = ANYWHERE) -> EvalSet:
     if path.is_dir():
         return _public_set(path)
     if path.suffix in (".jsonl", ".json", ".yaml", ".yml"):
-        return from_rows(path.stem, _yaml(path) if path.suffix in (".yaml", ".yml") else list(_lines(path, opener)))
+        return from_rows(
+            path.stem,
+            _yaml(path) if path.suffix in (".yaml", ".yml") else list(_lines(path, opener)),
+        )
     hint = "give a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or a .jsonl or .yaml file"
     raise UsageError(f"{path} is not an evaluation set", hint=hint)
 
@@ -101,7 +112,9 @@ def _read(path: Path, opener: Opener = ANYWHERE) -> str:
     try:
         return opener.read(path, most=_LARGEST).decode("utf-8-sig").replace("\r\n", "\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}", hint="it must be a regular file of UTF-8 text") from error
+        raise UsageError(
+            f"{path} cannot be read: {error}", hint="it must be a regular file of UTF-8 text"
+        ) from error
 
 
 def _lines(path: Path, opener: Opener = ANYWHERE) -> Iterator[Any]:
@@ -117,13 +130,17 @@ def _lines(path: Path, opener: Opener = ANYWHERE) -> Iterator[Any]:
 _Row = TypeVar("_Row")
 
 
-def _each(path: Path, rows_of: Callable[[Path], Iterable[_Row]], read: Callable[[_Row], None]) -> None:
+def _each(
+    path: Path, rows_of: Callable[[Path], Iterable[_Row]], read: Callable[[_Row], None]
+) -> None:
     """Reads every row of a file, if it exists; an error names the number of its row."""
     for number, row in enumerate(rows_of(path) if path.exists() else (), start=1):
         try:
             read(row)
         except KeyError as error:
-            raise UsageError(f"{path} entry {number}: {error} is missing or unknown", hint=_FORMAT) from error
+            raise UsageError(
+                f"{path} entry {number}: {error} is missing or unknown", hint=_FORMAT
+            ) from error
         except (ValueError, TypeError, AttributeError) as error:
             raise UsageError(f"{path} entry {number}: {error}", hint=_FORMAT) from error
 
@@ -197,7 +214,9 @@ def from_rows(name: str, rows: Sequence[Any]) -> EvalSet:
             grades, spans = _expected(row.get("expect") or [])
         except ValueError as error:
             raise UsageError(f"{name} entry {number}: {error}", hint=_OWN_FORMAT) from error
-        questions.append(Question(str(number), row["query"], "", str(row.get("type", "-")), now, grades, spans))
+        questions.append(
+            Question(str(number), row["query"], "", str(row.get("type", "-")), now, grades, spans)
+        )
     return EvalSet(name, tuple(questions))
 
 
@@ -211,7 +230,9 @@ def _expected(value: Any) -> tuple[dict[str, int], tuple[Span, ...]]:
             raise ValueError(f"{expected!r} is not a path, with or without lines")
         grades[match["path"]] = 1
         if match["first"]:
-            spans.append(Span(match["path"], int(match["first"]), int(match["last"] or match["first"])))
+            spans.append(
+                Span(match["path"], int(match["first"]), int(match["last"] or match["first"]))
+            )
     return grades, tuple(spans)
 
 
@@ -219,27 +240,34 @@ def _yaml(path: Path) -> list[Any]:
     try:
         import yaml  # noqa: PLC0415
     except ImportError as error:
-        raise UsageError("reading YAML needs PyYAML", hint="pip install pyyaml, or write JSONL") from error
+        raise UsageError(
+            "reading YAML needs PyYAML", hint="pip install pyyaml, or write JSONL"
+        ) from error
     try:
         rows = yaml.safe_load(_read(path))
     except yaml.YAMLError as error:
-        raise UsageError(f"{path} is not valid YAML: {error}", hint="fix it, or write JSONL") from error
+        raise UsageError(
+            f"{path} is not valid YAML: {error}", hint="fix it, or write JSONL"
+        ) from error
     if not isinstance(rows, list):
         raise UsageError(f"{path} is not a list of questions", hint="start each with '- query:'")
     return rows
 
 
 def propose(store: Store, chunks: list[Chunk], *, most: int = 60) -> list[dict[str, Any]]:
-    """Up to `most` questions about different passages of your own notes, the same ones every time, to edit and add to.
+    """Up to `most` questions about different passages of your own notes, the same ones every time,
+    to edit and add to.
 
-    Of three kinds: the rarest terms of a passage, its heading, and a sentence without those terms, which only meaning
-    or context can find.
+    Of three kinds: the rarest terms of a passage, its heading, and a sentence without those terms,
+    which only meaning or context can find.
     """
     headings = Counter(" ".join(c.heading) for c in chunks)
     order = sorted(chunks, key=lambda c: zlib.crc32(c.content_hash.encode()))
     proposed: dict[str, dict[str, Any]] = {}
     for chunk in order:
-        for kind, query in _questions(store, chunk, unique_heading=headings[" ".join(chunk.heading)] == 1):
+        for kind, query in _questions(
+            store, chunk, unique_heading=headings[" ".join(chunk.heading)] == 1
+        ):
             lines = f"{chunk.path}#{chunk.start_line}-{chunk.end_line}"
             proposed.setdefault(query, {"query": query, "expect": lines, "type": kind})
         if len(proposed) >= most:
@@ -253,7 +281,9 @@ def _questions(store: Store, chunk: Chunk, *, unique_heading: bool) -> Iterator[
         return
     stems = {w: query_terms(w).words for w in words}
     counts = store.keywords.term_counts([s for of_word in stems.values() for s in of_word]).found_in
-    found_in = {w: min((counts.get(s, 0) for s in of_word), default=0) for w, of_word in stems.items()}
+    found_in = {
+        w: min((counts.get(s, 0) for s in of_word), default=0) for w, of_word in stems.items()
+    }
     rare = sorted(words, key=lambda w: (found_in[w], words.index(w)))[:3]
     yield "terms", " ".join(w for w in words if w in rare)
     if unique_heading and chunk.heading and len(chunk.heading[-1].split()) >= 2:

@@ -23,9 +23,11 @@ _NAMED, _LONGEST_NAME, _LONGEST_REASON = 3, 80, 60
 
 @dataclass(frozen=True, slots=True)
 class Adapters:
-    """The concrete parts that `memory.py` chooses: sources of documents, loaders of models, and what opens stores.
+    """The concrete parts that `memory.py` chooses: sources of documents, loaders of models, and
+    what opens stores.
 
-    `open_store` is there where the store in use is only for now, because there was nothing to put in one.
+    `open_store` is there where the store in use is only for now, because there was nothing to put
+    in one.
     """
 
     files: NoteFiles
@@ -39,12 +41,16 @@ class Adapters:
     def any_document(self) -> bool:
         """Whether any source has something to index; of notes, the first that is found tells."""
         own = any(source is self.files for source in self.sources) and self.files.any()
-        return own or any(source.scan().documents for source in self.sources if source is not self.files)
+        return own or any(
+            source.scan().documents for source in self.sources if source is not self.files
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """How far the index is up to the files after a quick sync, which models there are, and the time vectors took."""
+    """How far the index is up to the files after a quick sync, which models there are, and the time
+    vectors took.
+    """
 
     stale: bool = False
     notices: tuple[Notice, ...] = ()
@@ -60,7 +66,9 @@ def replica_freshness(store: Store) -> Freshness:
     if lag_s < _LAG_S:
         return Freshness()
     message = f"the index is a replica, {lag_s:.0f} s behind: this answer may miss the latest notes"
-    return Freshness(stale=True, notices=(Notice("replica_behind", message, "ask the primary, or wait"),))
+    return Freshness(
+        stale=True, notices=(Notice("replica_behind", message, "ask the primary, or wait"),)
+    )
 
 
 def indexing(who: str) -> Freshness:
@@ -72,14 +80,29 @@ def indexing(who: str) -> Freshness:
 def cut_notices(report: SyncReport) -> list[Notice]:
     """What a search has to report of a sync that did not get to the end."""
     if report.left:
-        waiting = "1 new or changed note is" if report.left == 1 else f"{report.left:,} new or changed notes are"
+        waiting = (
+            "1 new or changed note is"
+            if report.left == 1
+            else f"{report.left:,} new or changed notes are"
+        )
         message = f"{waiting} not indexed yet, so this answer may miss something"
-        return [Notice("sync_cut", message, "each search goes on; for all at once, run: notewell index")]
+        return [
+            Notice("sync_cut", message, "each search goes on; for all at once, run: notewell index")
+        ]
     if closed := [one for one in report.skipped if one.reason.startswith(UNREAD_FOLDER)]:
-        reasons = [one.reason.removeprefix(f"{UNREAD_FOLDER}: ")[:_LONGEST_REASON] for one in closed[:_NAMED]]
-        names = [f"{shown(one.path)[:_LONGEST_NAME]} ({why})" for one, why in zip(closed, reasons, strict=False)]
+        reasons = [
+            one.reason.removeprefix(f"{UNREAD_FOLDER}: ")[:_LONGEST_REASON]
+            for one in closed[:_NAMED]
+        ]
+        names = [
+            f"{shown(one.path)[:_LONGEST_NAME]} ({why})"
+            for one, why in zip(closed, reasons, strict=False)
+        ]
         more = ", …" if len(closed) > _NAMED else ""
-        message = f"{counted(len(closed), 'folder')} cannot be read, so this answer may miss what is new in there"
+        message = (
+            f"{counted(len(closed), 'folder')} cannot be read, so this answer may miss what "
+            "is new in there"
+        )
         hint = "let yourself read it (such as chmod u+rx), or list it in .notewellignore"
         return [Notice("scan_cut", f"{message}: {', '.join(names)}{more}", hint)]
     if not report.complete:
@@ -89,7 +112,9 @@ def cut_notices(report: SyncReport) -> list[Notice]:
 
 
 def read_again(broken: Store) -> Notice:
-    """A database is not ours to replace: the next sync rebuilds every note in it, one after the other."""
+    """A database is not ours to replace: the next sync rebuilds every note in it, one after the
+    other.
+    """
     if broken.vectors.audit():
         broken.vectors.prune(())
         message = f"the vectors in the index {broken.name} were damaged; all of them are made again"

@@ -25,7 +25,9 @@ _TITLE_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Consecutive turns of one speaker that fit into one chunk: an assistant speaks a line at a time."""
+    """Consecutive turns of one speaker that fit into one chunk: an assistant speaks a line at a
+    time.
+    """
 
     first_line: int
     last_line: int
@@ -37,7 +39,8 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """What is stored of a transcript between two syncs; `opened` is the id of a last chunk that may still grow.
+    """What is stored of a transcript between two syncs; `opened` is the id of a last chunk that may
+    still grow.
 
     It is `kept` if its program has deleted it.
     """
@@ -71,7 +74,11 @@ class Tail:
     @property
     def heading(self) -> tuple[str, ...]:
         """Where and when, then what it was about."""
-        return tuple(part for part in (" ".join(p for p in (self.project, self.day) if p), self.title) if part)
+        return tuple(
+            part
+            for part in (" ".join(p for p in (self.project, self.day) if p), self.title)
+            if part
+        )
 
 
 @dataclass(slots=True)
@@ -100,9 +107,17 @@ class Washing:
 
 
 def sync_session(
-    document: Document, source: Conversations, *, store: Store, size: ChunkSize, stored: Stored | None, wash: Washing
+    document: Document,
+    source: Conversations,
+    *,
+    store: Store,
+    size: ChunkSize,
+    stored: Stored | None,
+    wash: Washing,
 ) -> tuple[str, str, int]:
-    """Reads and stores what is new of a transcript; returns what became of it, what was wrong, and its chunks."""
+    """Reads and stores what is new of a transcript; returns what became of it, what was wrong, and
+    its chunks.
+    """
     before = Tail.load(stored.tail) if stored else Tail()
     mark = _mark(document, source, before)
     part = source.read_from(document, mark)
@@ -113,20 +128,32 @@ def sync_session(
     turns: Sequence[Turn] = () if tail.foreign else _safe(part.turns, wash)
     last = _open_chunk(store, document, tail) if grown else None
     chunks, tail = _cut(document, turns, tail, size, last)
-    kept = "" if tail.foreign else source.keep(document, tail.title, tail.project, turns, whole=not grown)
+    kept = (
+        ""
+        if tail.foreign
+        else source.keep(document, tail.title, tail.project, turns, whole=not grown)
+    )
     reason = _reason(part.bad_lines) or kept
     digest = f"{at.head}{at.near}{at.offset}" if (at := tail.place) else digest_of(repr(turns))
     unchanged = stored is not None and stored.digest == digest
     words = words_of(chunks)
     if grown:
-        replaced = [last.id] if last is not None and chunks and chunks[0].start_line == last.start_line else []
-        store.documents.extend(document, digest, tail.facts, chunks, words=words, drop=replaced, tail=tail.dump())
+        replaced = (
+            [last.id]
+            if last is not None and chunks and chunks[0].start_line == last.start_line
+            else []
+        )
+        store.documents.extend(
+            document, digest, tail.facts, chunks, words=words, drop=replaced, tail=tail.dump()
+        )
         return "same" if unchanged and not chunks else "put", reason, len(chunks)
     if unchanged and not tail.place:
         # With nothing new but its place: what its program deleted is kept, or it is back.
         _touch(store, document, digest, tail, moved=tail.kept != before.kept)
         return "same", reason, 0
-    store.documents.put(document, digest, tail.facts, chunks, words=words, fresh=stored is None, tail=tail.dump())
+    store.documents.put(
+        document, digest, tail.facts, chunks, words=words, fresh=stored is None, tail=tail.dump()
+    )
     return "put", reason, len(chunks)
 
 
@@ -181,14 +208,16 @@ def _reason(bad_lines: Sequence[int]) -> str:
 
 
 def _safe(turns: Iterable[Turn], wash: Washing) -> list[Turn]:
-    # Secrets before wrapping, which would split some across lines; forgotten text again after it, since a passage that
-    # was forgotten by its id is known as it was wrapped.
+    # Secrets before wrapping, which would split some across lines; forgotten text again after it,
+    # since a passage that was forgotten by its id is known as it was wrapped.
     washed = (replace(t, text=wash.less(wrapped(wash(t.text)))) for t in turns)
     return [t for t in washed if t.text.strip()]
 
 
 def _groups(turns: Sequence[Turn], size: ChunkSize, last: Chunk | None) -> Iterator[_Group]:
-    """Consecutive turns of one speaker and day, joined while they fit; the first may still join the `last` chunk."""
+    """Consecutive turns of one speaker and day, joined while they fit; the first may still join the
+    `last` chunk.
+    """
     most = size.tokens - size.overlap
     group = None
     if last is not None:
@@ -222,7 +251,12 @@ def _named(tail: Tail, group: _Group) -> Tail:
     if not tail.title and group.origin != "agent":
         first = next(line for line in group.text.split("\n") if line.strip())
         title = " ".join(first.lstrip("#>*- ").split())
-        tail = replace(tail, title=title if len(title) <= _TITLE_CHARACTERS else f"{title[: _TITLE_CHARACTERS - 1]}…")
+        tail = replace(
+            tail,
+            title=title
+            if len(title) <= _TITLE_CHARACTERS
+            else f"{title[: _TITLE_CHARACTERS - 1]}…",
+        )
     return tail
 
 
@@ -230,11 +264,25 @@ def _chunks(document: Document, group: _Group, tail: Tail, size: ChunkSize) -> I
     """The chunks of a group: usually one, more for a long turn, which is cut as Markdown is."""
     passages = [Passage(1, 1, (), group.text)]
     if group.tokens > size.tokens:
-        passages = chunk(parse(f"\n{group.text}"), size)  # so that a rule on the first line does not start front matter
+        passages = chunk(
+            parse(f"\n{group.text}"), size
+        )  # so that a rule on the first line does not start front matter
     for number, passage in enumerate(passages):
         heading = (*tail.heading, *(h for h in passage.heading if h))
-        placed = replace(passage, start_line=group.first_line, end_line=group.last_line, heading=heading)
+        placed = replace(
+            passage, start_line=group.first_line, end_line=group.last_line, heading=heading
+        )
         # A transcript only grows, so its lines do not move, and the same words may come twice.
         key = chunk_id(f"{document.path}\0{placed.content_hash}\0{group.first_line}.{number}")
         place = document.path, document.source, placed.start_line, placed.end_line
-        yield Chunk(key, *place, heading, placed.text, placed.content_hash, tail.facts, 0, group.time, group.origin)
+        yield Chunk(
+            key,
+            *place,
+            heading,
+            placed.text,
+            placed.content_hash,
+            tail.facts,
+            0,
+            group.time,
+            group.origin,
+        )

@@ -1,7 +1,8 @@
 """Finds copies and contradictions among notes, with each sync, for what changed since the last one.
 
-A chunk is compared with a bounded number of others, so the hundred-thousandth note costs what the first did. What waits
-leaves the store in the transaction that writes the result: a crash repeats a few comparisons and loses none.
+A chunk is compared with a bounded number of others, so the hundred-thousandth note costs what the
+first did. What waits leaves the store in the transaction that writes the result: a crash repeats a
+few comparisons and loses none.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ _LARGEST_BATCH = 2048
 _MOST_FORMS = 8
 _CLOSE = 0.8
 _CODE = re.compile(r"\d{1,8}|[0-9a-f]{6,}|")
-_SUPERSEDES = re.compile(r"^[ \t]*<!--\s*supersedes:\s*(.+?)\s*-->[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_SUPERSEDES = re.compile(
+    r"^[ \t]*<!--\s*supersedes:\s*(.+?)\s*-->[ \t]*$", re.MULTILINE | re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,12 @@ class Consolidated:
 
 
 def consolidate(
-    store: Store, root: Path = Path(), *, model: str = "", deadline: float | None = None, progress: Progress = silent
+    store: Store,
+    root: Path = Path(),
+    *,
+    model: str = "",
+    deadline: float | None = None,
+    progress: Progress = silent,
 ) -> Consolidated:
     """Judges what waits, the oldest first, until none is left or `deadline` (monotonic) is past."""
     if store.get_meta("judgement") != RULES:
@@ -56,14 +64,16 @@ def consolidate(
     while rows := store.relations.unjudged(size):
         if deadline is not None and time.monotonic() >= deadline:
             return Consolidated(judged, compared, complete=False)
-        # Read before the transaction, which need not wait for that; then looked up once more inside it: another
-        # process may have judged some, or dropped their notes.
+        # Read before the transaction, which need not wait for that; then looked up once more inside
+        # it: another process may have judged some, or dropped their notes.
         new = store.documents.chunks([row for row in rows if row not in read_before])
         read_before.update((row, (chunk, _Marks.of(chunk))) for row, chunk in new.items())
         done = 0
         with store.writing():
             waiting = []
-            for row, chunk in sorted(store.documents.chunks(store.relations.unjudged(size)).items()):
+            for row, chunk in sorted(
+                store.documents.chunks(store.relations.unjudged(size)).items()
+            ):
                 known, marks = read_before.pop(row, (None, None))
                 waiting.append((chunk, marks if marks and known == chunk else _Marks.of(chunk)))
             batch = _Batch.of(store, model, root, [marks for _, marks in waiting])
@@ -79,7 +89,8 @@ def consolidate(
         read_before = {chunk.row: (chunk, marks) for chunk, marks in waiting[done:]}
         judged += done
         progress("likeness", judged, judged + len(store.relations.unjudged(_BATCH)))
-        # What is written goes all over the tables: of many chunks more falls on the same page, which is written once.
+        # What is written goes all over the tables: of many chunks more falls on the same page,
+        # which is written once.
         if deadline is None:
             size = min(2 * size, _LARGEST_BATCH) if done == len(waiting) else max(_BATCH, done)
     return Consolidated(judged, compared)
@@ -87,7 +98,9 @@ def consolidate(
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """What a batch asks of each chunk; most are read for no more than this, and thousands of readings are a burden."""
+    """What a batch asks of each chunk; most are read for no more than this, and thousands of
+    readings are a burden.
+    """
 
     form: bytes
     traits: tuple[int, ...]
@@ -102,7 +115,9 @@ class _Marks:
 
 @dataclass(slots=True)
 class _Batch:
-    """Some chunks on their way to a judgement: asked for at once, written when somebody looks at what was found."""
+    """Some chunks on their way to a judgement: asked for at once, written when somebody looks at
+    what was found.
+    """
 
     store: Store
     model: str
@@ -136,7 +151,8 @@ class _Batch:
             kin = self._group(chunk, verdicts) or self._own(form)
             against = [f for f, v in verdicts.items() if v is Verdict.CONFLICT]
         elif self.model and len(self.store.relations.forms_of(kin, 2)) == 1:
-            # The vector may have come after the words were judged; only now a model can be sure of a near copy.
+            # The vector may have come after the words were judged; only now a model can be sure of
+            # a near copy.
             verdicts = self._compared(chunk, marks)
             if joined := self._group(chunk, verdicts):
                 kin = joined
@@ -154,7 +170,9 @@ class _Batch:
         return self.store.relations.group_of(form)
 
     def _own(self, form: bytes) -> bytes:
-        """A new group, named by the form, unless the rest of an older group still goes by that name."""
+        """A new group, named by the form, unless the rest of an older group still goes by that
+        name.
+        """
         name = form
         if name in self.forms:
             self.write()
@@ -168,7 +186,9 @@ class _Batch:
         if not shared:
             return {}
         self.write()
-        return _verdicts(self.store, chunk, _others(self.store, chunk, marks.form, shared), self.model)
+        return _verdicts(
+            self.store, chunk, _others(self.store, chunk, marks.form, shared), self.model
+        )
 
     def _group(self, chunk: Chunk, verdicts: Mapping[bytes, Verdict]) -> bytes | None:
         copies = [f for f, v in verdicts.items() if v is Verdict.DUPLICATE]
@@ -178,7 +198,9 @@ class _Batch:
 @lru_cache(maxsize=4096)
 def _name_words(path: str) -> str:
     """The words of a note's name, without numbers and codes."""
-    return " ".join(w for w in re.split(r"[\W_]+", PurePosixPath(path).stem) if not _CODE.fullmatch(w))
+    return " ".join(
+        w for w in re.split(r"[\W_]+", PurePosixPath(path).stem) if not _CODE.fullmatch(w)
+    )
 
 
 def _read(chunk: Chunk) -> Reading:
@@ -188,7 +210,9 @@ def _read(chunk: Chunk) -> Reading:
 
 
 def _others(store: Store, chunk: Chunk, own: bytes, traits: Sequence[int]) -> dict[bytes, Chunk]:
-    """What a chunk is compared with: not with a piece of itself, and not with the one that repeats its last lines."""
+    """What a chunk is compared with: not with a piece of itself, and not with the one that repeats
+    its last lines.
+    """
     found = store.relations.forms_like(traits, NEIGHBOURS)
     return {form: c for form, c in found.items() if form != own and not _touch(c, chunk)}
 
@@ -197,15 +221,27 @@ def _touch(a: Chunk, b: Chunk) -> bool:
     return a.path == b.path and a.start_line <= b.end_line and b.start_line <= a.end_line
 
 
-def _verdicts(store: Store, chunk: Chunk, others: Mapping[bytes, Chunk], model: str) -> dict[bytes, Verdict]:
-    """What each other form is to a chunk; the model is asked only where words alone leave a doubt."""
+def _verdicts(
+    store: Store, chunk: Chunk, others: Mapping[bytes, Chunk], model: str
+) -> dict[bytes, Verdict]:
+    """What each other form is to a chunk; the model is asked only where words alone leave a
+    doubt.
+    """
     mine = _read(chunk)
     verdicts = {form: judge(mine, _read(other)) for form, other in others.items()}
-    keys = {form: _read(others[form]).keys for form, v in verdicts.items() if v is Verdict.DIFFERENT}
-    doubtful = [form for form, own in keys.items() if len(mine.keys & own) >= _CLOSE * max(len(mine.keys), len(own))]
+    keys = {
+        form: _read(others[form]).keys for form, v in verdicts.items() if v is Verdict.DIFFERENT
+    }
+    doubtful = [
+        form
+        for form, own in keys.items()
+        if len(mine.keys & own) >= _CLOSE * max(len(mine.keys), len(own))
+    ]
     if not model or not doubtful:
         return verdicts
-    vectors = store.vectors.by_hash(model, [chunk.content_hash, *(others[f].content_hash for f in doubtful)])
+    vectors = store.vectors.by_hash(
+        model, [chunk.content_hash, *(others[f].content_hash for f in doubtful)]
+    )
     own = vectors.get(chunk.content_hash)
     for form in doubtful:
         theirs = vectors.get(others[form].content_hash)
@@ -215,7 +251,9 @@ def _verdicts(store: Store, chunk: Chunk, others: Mapping[bytes, Chunk], model: 
 
 
 def _group(store: Store, chunk: Chunk, copies: Sequence[bytes], model: str) -> bytes | None:
-    """The group of which every form is a copy of this chunk: no chain of small steps may hide a difference."""
+    """The group of which every form is a copy of this chunk: no chain of small steps may hide a
+    difference.
+    """
     for form in copies:
         kin = store.relations.group_of(form)
         if kin is None:
@@ -228,7 +266,9 @@ def _group(store: Store, chunk: Chunk, copies: Sequence[bytes], model: str) -> b
 
 
 def standing(chunk: Chunk) -> str:
-    """Sorts the copies of a text: pinned first, transcripts last; else the newest, and of undated ones the curated."""
+    """Sorts the copies of a text: pinned first, transcripts last; else the newest, and of undated
+    ones the curated.
+    """
     curated = is_entry_file(chunk.path)
     rank = 2 if chunk.facts.pinned else 0 if chunk.source == "sessions" else 1
     day = chunk.day.isoformat() if chunk.day else ""
@@ -236,9 +276,12 @@ def standing(chunk: Chunk) -> str:
 
 
 def replaces(chunk: Chunk, store: Store, root: Path = Path()) -> tuple[tuple[str, str], ...]:
-    """What a chunk supersedes, by its note's front matter or a comment line: (id or path, part of the path)."""
+    """What a chunk supersedes, by its note's front matter or a comment line: (id or path, part of
+    the path).
+    """
     if chunk.source == "sessions":
-        return ()  # what somebody said in a transcript, or a tool printed there, must not hide a note
+        # what somebody said in a transcript, or a tool printed there, must not hide a note
+        return ()
     named = [*chunk.facts.supersedes]
     for found in _SUPERSEDES.findall(chunk.text):
         named += [found] if re.search(r"[/#\[]", found) else re.split(r"[\s,]+", found)

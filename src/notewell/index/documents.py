@@ -30,20 +30,36 @@ def facts_of(document: Document, parsed: Parsed) -> Facts:
     """What a document states about itself: front matter first, then its name."""
     front = parsed.front
     name = stem_of(document.path)
-    title = _text(front.get("title")) or next((b.heading[0] for b in parsed.blocks if b.heading and b.heading[0]), name)
+    title = _text(front.get("title")) or next(
+        (b.heading[0] for b in parsed.blocks if b.heading and b.heading[0]), name
+    )
     day = date_of_value(_text(front.get("date"))) or document.day or date_of_path(document.path)
-    evergreen = day is None or name.casefold() in ENTRY_STEMS or _text(front.get("evergreen")).lower() in _TRUE
+    evergreen = (
+        day is None
+        or name.casefold() in ENTRY_STEMS
+        or _text(front.get("evergreen")).lower() in _TRUE
+    )
     importance = _importance(_text(front.get("importance")))
     pinned = any(_text(front.get(key)).lower() in _TRUE for key in ("pin", "pinned"))
-    return Facts(title, day, evergreen, importance, pinned, tuple(front_values(front.get("supersedes", ""))))
+    return Facts(
+        title, day, evergreen, importance, pinned, tuple(front_values(front.get("supersedes", "")))
+    )
 
 
-def origin_of(document: Document, parsed: Parsed, extra_origin: str = "owner", doubted: str = "") -> str:
+def origin_of(
+    document: Document, parsed: Parsed, extra_origin: str = "owner", doubted: str = ""
+) -> str:
     """Who wrote a note; its front matter may lower the trust that its folder gives, never raise it.
 
     Of strangers is what belongs to another user, and what is in the folder `doubted`.
     """
-    base = extra_origin if document.source == "extra" else "agent" if document.source in AGENTS else "owner"
+    base = (
+        extra_origin
+        if document.source == "extra"
+        else "agent"
+        if document.source in AGENTS
+        else "owner"
+    )
     if document.strange or (doubted and is_in(document.location, doubted)):
         base = "untrusted"
     stated = _text(parsed.front.get("origin")).strip().lower()
@@ -51,14 +67,22 @@ def origin_of(document: Document, parsed: Parsed, extra_origin: str = "owner", d
 
 
 def least_trusted(origins: Iterable[str]) -> str:
-    """The origin among several that deserves the least trust; one that is not known deserves none."""
-    return min((one if one in _TRUST else "untrusted" for one in origins), key=_TRUST.index, default="owner")
+    """The origin among several that deserves the least trust; one that is not known deserves
+    none.
+    """
+    return min(
+        (one if one in _TRUST else "untrusted" for one in origins),
+        key=_TRUST.index,
+        default="owner",
+    )
 
 
 def chunks_of(
     document: Document, parsed: Parsed, facts: Facts, size: ChunkSize, *, origin: str = "owner"
 ) -> list[Chunk]:
-    """The chunks of a document, each with an id made of its path and content, never of its lines."""
+    """The chunks of a document, each with an id made of its path and content, never of its
+    lines.
+    """
     seen: Counter[str] = Counter()
     chunks = []
     for passage in chunk(parsed, size, entries=is_entry_file(document.path)):
@@ -66,25 +90,35 @@ def chunks_of(
         key = chunk_id(f"{document.path}\0{content}\0{seen[content]}")
         seen[content] += 1
         place = document.path, document.source, passage.start_line, passage.end_line
-        chunks.append(Chunk(key, *place, passage.heading, passage.text, content, facts, origin=origin))
+        chunks.append(
+            Chunk(key, *place, passage.heading, passage.text, content, facts, origin=origin)
+        )
     return chunks
 
 
 def names_of(parsed: Parsed) -> str:
-    """The title, aliases and tags of a note's front matter: words by which all of its passages are found."""
+    """The title, aliases and tags of a note's front matter: words by which all of its passages are
+    found.
+    """
     values = [value for key in _NAMES if (value := parsed.front.get(key))]
     return " ".join(" ".join(front_values(value)) for value in values)
 
 
 def words_of(chunks: Sequence[Chunk], *, names: str = "") -> list[ChunkWords]:
-    """What the keyword index needs of chunks; the terms are shared, and analysed when first looked up."""
+    """What the keyword index needs of chunks; the terms are shared, and analysed when first looked
+    up.
+    """
     terms = _shared_terms()
     heads = (f"{' '.join(c.heading)} {stem_of(c.path)} {names}" for c in chunks)
-    return [ChunkWords(pieces_of(head), c.text, terms) for head, c in zip(heads, chunks, strict=True)]
+    return [
+        ChunkWords(pieces_of(head), c.text, terms) for head, c in zip(heads, chunks, strict=True)
+    ]
 
 
 def words_again(chunks: Sequence[Chunk], known: Mapping[int, FieldTerms]) -> list[ChunkWords]:
-    """The same for chunks of another index, whose heads may have names that are not in the chunks."""
+    """The same for chunks of another index, whose heads may have names that are not in the
+    chunks.
+    """
     terms = _shared_terms()
     return [ChunkWords([f" {term}" for term in known[c.row].head], c.text, terms) for c in chunks]
 
@@ -96,7 +130,9 @@ def _shared_terms() -> TermCache:
 
 
 def chunk_id(key: str) -> str:
-    """Twelve letters of base 32: the first sixty bits of the key's digest, ten bits to a pair of letters."""
+    """Twelve letters of base 32: the first sixty bits of the key's digest, ten bits to a pair of
+    letters.
+    """
     number = int.from_bytes(hashlib.blake2b(key.encode(), digest_size=10).digest()[:8], "big") >> 4
     return "".join([_PAIRS[number >> shift & 1023] for shift in (50, 40, 30, 20, 10, 0)])
 

@@ -1,8 +1,8 @@
 """Who embeds, and when: vectors for every text that has none.
 
-`filling.py` has the one loop that asks a model for the vectors of documents. `fill` chooses the model from the chain,
-and `Embedding` lets one process at a time do it: all of it in a sync, shared with other machines, or a little before a
-search.
+`filling.py` has the one loop that asks a model for the vectors of documents. `fill` chooses the
+model from the chain, and `Embedding` lets one process at a time do it: all of it in a sync, shared
+with other machines, or a little before a search.
 """
 
 from __future__ import annotations
@@ -33,9 +33,15 @@ _MANY = 1000  # after so many new vectors at once a database should look at its 
 
 
 def fill(
-    walk: Walk, chain: Chain, options: SyncOptions | None = None, *, trial_s: float, batches: bool = False
+    walk: Walk,
+    chain: Chain,
+    options: SyncOptions | None = None,
+    *,
+    trial_s: float,
+    batches: bool = False,
 ) -> SyncReport:
-    """Every missing vector, from the first level that answers; `batches` lets a provider's batch jobs make most.
+    """Every missing vector, from the first level that answers; `batches` lets a provider's batch
+    jobs make most.
 
     If the pinned level fails, no level below it starts: that would embed everything again.
     """
@@ -60,23 +66,40 @@ def fill(
     if failures and (report.pending or report.notices):
         message = "; ".join(dict.fromkeys(map(str, failures)))
         notices = (Notice("embedder_failed", message, failures[0].hint),)
-    return replace(report, notices=notices, pending=report.pending or len(store.vectors.missing(pin)))
+    return replace(
+        report, notices=notices, pending=report.pending or len(store.vectors.missing(pin))
+    )
 
 
-def _filled(walk: Walk, model: Guarded, options: SyncOptions, *, trial_s: float, batches: bool) -> SyncReport:
+def _filled(
+    walk: Walk, model: Guarded, options: SyncOptions, *, trial_s: float, batches: bool
+) -> SyncReport:
     """What one model does for the vectors that are missing."""
     store = walk.store
     if options.force:
         store.vectors.forgive(vector_set_of(store, model.id))
-    limited = model.within(trial_s, per=FIRST_BATCH, anyway=options.deadline is None and not options.later)
+    limited = model.within(
+        trial_s, per=FIRST_BATCH, anyway=options.deadline is None and not options.later
+    )
     jobs = batches_of(model.inner) if batches and batch_embedding.due(store, model.inner) else None
-    report = _batched(walk, model.inner, jobs, limited, options) if jobs else embed(walk, limited, options)
-    if options.deadline is None and not options.later and not report.embedded and not report.notices:
+    report = (
+        _batched(walk, model.inner, jobs, limited, options)
+        if jobs
+        else embed(walk, limited, options)
+    )
+    if (
+        options.deadline is None
+        and not options.later
+        and not report.embedded
+        and not report.notices
+    ):
         return replace(report, notices=_woken(model))
     return report
 
 
-def _batched(walk: Walk, model: Embedder, jobs: Batches, limited: Embedder, options: SyncOptions) -> SyncReport:
+def _batched(
+    walk: Walk, model: Embedder, jobs: Batches, limited: Embedder, options: SyncOptions
+) -> SyncReport:
     """One round of the provider's batches; what does not fit into one is embedded directly."""
     report = batch_embedding.advance(Filling(walk, model, options), jobs)
     if report.pending <= report.waiting or any(n.code == "embedder_failed" for n in report.notices):
@@ -84,11 +107,15 @@ def _batched(walk: Walk, model: Embedder, jobs: Batches, limited: Embedder, opti
     rest = embed(walk, limited, replace(options, leave=jobs.waiting(walk.store), estimate=None))
     skipped, notices = (*report.skipped, *rest.skipped), (*report.notices, *rest.notices)
     embedded = rest.embedded + report.embedded
-    return replace(rest, embedded=embedded, skipped=skipped, notices=notices, waiting=report.waiting)
+    return replace(
+        rest, embedded=embedded, skipped=skipped, notices=notices, waiting=report.waiting
+    )
 
 
 def _woken(model: Guarded) -> tuple[Notice, ...]:
-    """Asks a paused model, if there was nothing to embed: whoever runs `index` has fixed what was wrong."""
+    """Asks a paused model, if there was nothing to embed: whoever runs `index` has fixed what was
+    wrong.
+    """
     if not model.breaker.left_s:
         return ()
     try:
@@ -130,12 +157,18 @@ class Embedding:
         outages: Outages | None = None,
     ) -> None:
         self.chain = Chain(
-            settings.names, self._load_model, deadline_s=settings.deadline_s, given=given, outages=outages
+            settings.names,
+            self._load_model,
+            deadline_s=settings.deadline_s,
+            given=given,
+            outages=outages,
         )
         self._settings = settings
         self._load = load
         self._store = store
-        self._measured: set[str] = set()  # these models are asked for their size; the index is not believed
+        self._measured: set[str] = (
+            set()
+        )  # these models are asked for their size; the index is not believed
         self._filling = 0
         self._nearly_filled = True
 
@@ -159,14 +192,20 @@ class Embedding:
         return model.inner if model else None
 
     def fill(self, walk: Walk, options: SyncOptions) -> SyncReport:
-        """Vectors under a separate lock: others go on reading notes while a model works for hours."""
+        """Vectors under a separate lock: others go on reading notes while a model works for
+        hours.
+        """
         store = walk.store
         with store.embedding(options.wait_s) as mine:
             if mine:
                 self._filling += 1
                 try:
                     report = fill(
-                        walk, self.chain, options, trial_s=self._settings.trial_s, batches=self._settings.batch
+                        walk,
+                        self.chain,
+                        options,
+                        trial_s=self._settings.trial_s,
+                        batches=self._settings.batch,
                     )
                 finally:
                     self._filling -= 1
@@ -176,11 +215,19 @@ class Embedding:
                 return report
         model = self.embedder
         vector_set = vector_set_of(store, model.id) if model else ""
-        notice = Notice("embedding", "another process is making the vectors", "notewell status shows how far it is")
-        return SyncReport(pending=len(store.vectors.missing(vector_set)), notices=(notice,), model=vector_set)
+        notice = Notice(
+            "embedding",
+            "another process is making the vectors",
+            "notewell status shows how far it is",
+        )
+        return SyncReport(
+            pending=len(store.vectors.missing(vector_set)), notices=(notice,), model=vector_set
+        )
 
     def share(self, walk: Walk, shared: Shared, progress: Progress) -> SyncReport:
-        """Fills together with other machines until nothing is missing, including the claims of one that died."""
+        """Fills together with other machines until nothing is missing, including the claims of one
+        that died.
+        """
         self.measure()
         embedded, options = 0, SyncOptions(progress=progress)
         skipped: tuple[Skipped, ...] = ()
@@ -190,7 +237,9 @@ class Embedding:
             if not report.pending or any(n.code == "embedder_failed" for n in report.notices):
                 break
             options = SyncOptions(progress=progress, later=True)
-            shared.listen(_LISTEN_S)  # the rest is claimed by others: each of their batches ends the wait
+            shared.listen(
+                _LISTEN_S
+            )  # the rest is claimed by others: each of their batches ends the wait
         if embedded and not report.pending:
             shared.settle(report.model)
         return replace(report, embedded=embedded, skipped=skipped)
@@ -200,8 +249,11 @@ class Embedding:
         store, model = self._store(), self.embedder
         return len(store.vectors.missing(vector_set_of(store, model.id))) if model else 0
 
-    def top_up(self, walk: Walk, *, warm: bool, spent_s: float = 0.0) -> tuple[Resolved, SyncReport]:
-        """Vectors for new notes from the model that answers, within the budget; a new model is left to `index`.
+    def top_up(
+        self, walk: Walk, *, warm: bool, spent_s: float = 0.0
+    ) -> tuple[Resolved, SyncReport]:
+        """Vectors for new notes from the model that answers, within the budget; a new model is left
+        to `index`.
 
         The time that was spent on reading notes is taken off the budget.
         """
@@ -230,7 +282,9 @@ class Embedding:
                 return SyncReport()
             limited = model.within(min(own.budget_s, own.deadline_s))
             deadline = time.monotonic() + budget_s
-            report = embed(walk, limited, SyncOptions(deadline=deadline, batch=FIRST_BATCH, leave=leave))
+            report = embed(
+                walk, limited, SyncOptions(deadline=deadline, batch=FIRST_BATCH, leave=leave)
+            )
         if report.embedded:
             self.chain.note_names(store, report.model, model.id)
             if not report.pending and belongs(pinned(store), model.id):
@@ -239,7 +293,11 @@ class Embedding:
 
     def in_batch(self, model: Embedder | None) -> int:
         """How many texts of a model are in a provider's batch."""
-        return batch_embedding.confirmed(self._store(), model) if model is not None and self._settings.batch else 0
+        return (
+            batch_embedding.confirmed(self._store(), model)
+            if model is not None and self._settings.batch
+            else 0
+        )
 
     def pending(self, resolved: Resolved) -> list[Notice]:
         """How many passages have no vector yet, and how many of them are in a provider's batch."""
@@ -247,7 +305,9 @@ class Embedding:
         count = self.in_batch(resolved.first.inner) if notices and resolved.first else 0
         if not count:
             return notices
-        return [replace(n, hint=f"{count} are in a batch: {n.hint} later fetches them") for n in notices]
+        return [
+            replace(n, hint=f"{count} are in a batch: {n.hint} later fetches them") for n in notices
+        ]
 
     def prune(self) -> int:
         """Drops the vectors of models that are not in use and of text that is in no note now."""

@@ -1,4 +1,6 @@
-"""Filling: the one loop that asks a model for the vectors of texts that have none, batch by batch."""
+"""Filling: the one loop that asks a model for the vectors of texts that have none, batch by
+batch.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,15 @@ from notewell.types import Chunk, Estimate, Notice, Progress, Skipped, SyncRepor
 
 FIRST_BATCH = 8
 _BATCH = 64
-_MOST = 8192  # texts in one call, however short they are: enough for any provider's requests, and bounded in memory
-_ROUNDS, _QUICK_S = 4, 5.0  # requests do not wait for the slowest of each round, unless a round takes so long
-_LEASE_S = 180.0  # far longer than a batch takes; then the claims of a process that died can be claimed again
+# texts in one call, however short they are: enough for any provider's requests, and bounded in
+# memory
+_MOST = 8192
+_ROUNDS, _QUICK_S = (
+    4,
+    5.0,
+)  # requests do not wait for the slowest of each round, unless a round takes so long
+# far longer than a batch takes; then the claims of a process that died can be claimed again
+_LEASE_S = 180.0
 _SAMPLE = 200
 
 
@@ -29,10 +37,11 @@ _SAMPLE = 200
 class SyncOptions:
     """How a sync is done, and its vectors above all.
 
-    A `deadline` (monotonic) for vectors means work in the background, which leaves a paused model alone, as does a
-    `later` round of the same sync. `force` retries refused texts. `estimate` is called with the amount, and again with
-    the time it will take. `wait_s` bounds the wait for another process. Texts in `leave`, by content hash, are skipped.
-    `look` reads all vectors for damage.
+    A `deadline` (monotonic) for vectors means work in the background, which leaves a paused model
+    alone, as does a `later` round of the same sync. `force` retries refused texts. `estimate` is
+    called with the amount, and again with the time it will take. `wait_s` bounds the wait for
+    another process. Texts in `leave`, by content hash, are skipped. `look` reads all vectors for
+    damage.
     """
 
     deadline: float | None = None
@@ -47,7 +56,9 @@ class SyncOptions:
 
 
 def embed(walk: Walk, model: Embedder, options: SyncOptions | None = None) -> SyncReport:
-    """Vectors for texts that have none, newest first, one transaction a batch, until done or the deadline."""
+    """Vectors for texts that have none, newest first, one transaction a batch, until done or the
+    deadline.
+    """
     filling = Filling(walk, model, options or SyncOptions())
     if filling.options.estimate and len(filling.rows) > _BATCH and not filling.options.leave:
         filling.estimate()
@@ -59,9 +70,9 @@ def embed(walk: Walk, model: Embedder, options: SyncOptions | None = None) -> Sy
 class Filling:
     """One run over the texts that have no vector of a model.
 
-    The first batch is small: it shows whether the model answers and in how many dimensions, and loads the model. The
-    second is timed for the estimate. Batches are as large as the requests of a remote model, and with a deadline as
-    the time left allows.
+    The first batch is small: it shows whether the model answers and in how many dimensions, and
+    loads the model. The second is timed for the estimate. Batches are as large as the requests of a
+    remote model, and with a deadline as the time left allows.
     """
 
     def __init__(self, walk: Walk, model: Embedder, options: SyncOptions) -> None:
@@ -94,7 +105,9 @@ class Filling:
             if self.store.shared:
                 lost = [c.content_hash for c in chunks if c.content_hash not in made]
                 self.store.shared.release(self.vector_set, lost)
-        vectors = {key: one.whole if isinstance(one, PassageVectors) else one for key, one in made.items()}
+        vectors = {
+            key: one.whole if isinstance(one, PassageVectors) else one for key, one in made.items()
+        }
         into = self.put(vectors, refused, rows=part, windows=self._windows(made, chunks))
         self._skipped += batch_embedding.without_vector(chunks, refused)
         self._done += len(made)
@@ -128,7 +141,11 @@ class Filling:
         shared = self.store.shared
         for start in range(0, self._size, PORTION):
             size, at = min(PORTION, self._size - start), self._position + start
-            part = shared.claim(self.vector_set, size, _LEASE_S) if shared else self.rows[at : at + size]
+            part = (
+                shared.claim(self.vector_set, size, _LEASE_S)
+                if shared
+                else self.rows[at : at + size]
+            )
             if not part:
                 return
             yield part
@@ -137,7 +154,9 @@ class Filling:
         return self.inputs(c for c in chunks if c.content_hash not in self.options.leave)
 
     def _look_again(self, into: str) -> None:
-        """Reads again what is missing if the model changed its size, or if notes may have come in since."""
+        """Reads again what is missing if the model changed its size, or if notes may have come in
+        since.
+        """
         moved = into != self.vector_set
         self.vector_set = into
         if moved or self._position >= len(self.rows):
@@ -146,7 +165,9 @@ class Filling:
                 self.rows, self._position = missing, 0
 
     def inputs(self, chunks: Iterable[Chunk]) -> dict[str, str]:
-        """What a model is given for some chunks, by content hash; a picture whose file is gone is left out."""
+        """What a model is given for some chunks, by content hash; a picture whose file is gone is
+        left out.
+        """
         found: dict[str, str] = {}
         for chunk in chunks:
             text: str | None = embed_text(chunk)
@@ -156,8 +177,12 @@ class Filling:
                 found[chunk.content_hash] = text
         return found
 
-    def _windows(self, made: Mapping[str, Vectors | PassageVectors], chunks: Iterable[Chunk]) -> dict[str, bytes]:
-        """The windows of chunks as they are kept, by content hash, without those that cover nothing but headings."""
+    def _windows(
+        self, made: Mapping[str, Vectors | PassageVectors], chunks: Iterable[Chunk]
+    ) -> dict[str, bytes]:
+        """The windows of chunks as they are kept, by content hash, without those that cover nothing
+        but headings.
+        """
         windowed = windows_of(self.model)
         if windowed is None:
             return {}
@@ -171,7 +196,11 @@ class Filling:
             headings = headings_length(chunk.heading)
             some = [n for n, (_, end) in enumerate(one.spans) if end > headings]
             spans = [one.spans[n] for n in some]
-            if kept := window_codes.pack(one.windows[some], spans, windowed.window_dims) if some else b"":
+            if (
+                kept := window_codes.pack(one.windows[some], spans, windowed.window_dims)
+                if some
+                else b""
+            ):
                 codes[chunk.content_hash] = kept
         return codes
 
@@ -183,13 +212,17 @@ class Filling:
         rows: Sequence[int],
         windows: Mapping[str, bytes] | None = None,
     ) -> str:
-        """Stores the vectors of some rows and returns their vector set; a text forgotten meanwhile gets none."""
+        """Stores the vectors of some rows and returns their vector set; a text forgotten meanwhile
+        gets none.
+        """
         store, vector_set = self.store, self.vector_set
         with store.writing():
             there = {c.content_hash for c in store.documents.chunks(rows).values()}
             vectors = {key: vector for key, vector in vectors.items() if key in there}
             if vectors:
-                vector_set = note_vector_set(store, self.model.id, len(next(iter(vectors.values()))))
+                vector_set = note_vector_set(
+                    store, self.model.id, len(next(iter(vectors.values())))
+                )
                 store.vectors.put_vectors(vector_set, vectors, windows=windows)
                 pin_first(store, vector_set)
             if refused:
@@ -197,14 +230,21 @@ class Filling:
         return vector_set
 
     def estimate(self, share: float = 1.0) -> None:
-        """Reports how many tokens there are, by a sample of the texts, and their cost at a share of the price."""
+        """Reports how many tokens there are, by a sample of the texts, and their cost at a share of
+        the price.
+        """
         rows = self.rows
         chunks = self.store.documents.chunks(rows[:: max(1, len(rows) // _SAMPLE)]).values()
         mean = sum(count_tokens(embed_text(c)) for c in chunks) / max(1, len(chunks))
         tokens = round(mean * len(rows))
         price: float | None = getattr(self.model, "usd_per_million", None)
         self._tell(
-            Estimate(self.vector_set, len(rows), tokens, None if price is None else tokens * price / 1e6 * share)
+            Estimate(
+                self.vector_set,
+                len(rows),
+                tokens,
+                None if price is None else tokens * price / 1e6 * share,
+            )
         )
 
     def _tell(self, estimate: Estimate) -> None:
@@ -215,5 +255,7 @@ class Filling:
     def report(self) -> SyncReport:
         """What was done, and how many texts still have no vector."""
         pending = len(self.store.vectors.missing(self.vector_set))
-        report = SyncReport(embedded=self._done, pending=pending, model=self.vector_set, estimate=self._estimate)
+        report = SyncReport(
+            embedded=self._done, pending=pending, model=self.vector_set, estimate=self._estimate
+        )
         return replace(report, skipped=tuple(self._skipped), notices=tuple(self._notices))

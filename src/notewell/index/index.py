@@ -15,7 +15,14 @@ from notewell.embed.chain import Probe
 from notewell.embed.embedder import Embedder
 from notewell.embed.vector_sets import pinned
 from notewell.errors import StoreAwayError, StoreDamagedError, StoreError, UsageError
-from notewell.index.adapters import Adapters, Freshness, cut_notices, indexing, read_again, replica_freshness
+from notewell.index.adapters import (
+    Adapters,
+    Freshness,
+    cut_notices,
+    indexing,
+    read_again,
+    replica_freshness,
+)
 from notewell.index.embedding import PATIENCE_S, Embedding
 from notewell.index.filling import SyncOptions
 from notewell.index.looks import Looks
@@ -34,7 +41,10 @@ from notewell.types import Estimate, Notice, Progress, SyncReport, silent
 _CONSOLIDATE_S = 0.2
 _SHARED_S = 0.25
 _SLICE_S = 1.0
-_SURE_S, _SWEEP_S = 90.0, 55.0  # how old a proof may be that nothing has changed: for a search, and for a watch
+_SURE_S, _SWEEP_S = (
+    90.0,
+    55.0,
+)  # how old a proof may be that nothing has changed: for a search, and for a watch
 
 
 class Index:
@@ -52,7 +62,8 @@ class Index:
         beside: Path | None = None,
         away: Path | None = None,
     ) -> None:
-        """`beside` names a file, which need not exist, whose folder holds locks, backups and model outages.
+        """`beside` names a file, which need not exist, whose folder holds locks, backups and model
+        outages.
 
         The folder `away` holds tombstones where the workspace cannot be written.
         """
@@ -61,7 +72,10 @@ class Index:
         self._store_notices = tuple(notices)
         self.closed = False
         self.trust = adapters.trust
-        self._away, self.tombstones = away, tombstones_of(store, root, away, here=self.trust.keeps_here)
+        self._away, self.tombstones = (
+            away,
+            tombstones_of(store, root, away, here=self.trust.keeps_here),
+        )
         self.files = adapters.files
         self._adapters = adapters
         self.places = Places(root, settings, adapters.files, adapters.sources)
@@ -71,9 +85,12 @@ class Index:
         self._location = beside or store.file
         outages = self._location.with_suffix(".models.json") if self._location else None
         self.embedding = Embedding(
-            settings.embed, adapters.load_model, store=lambda: self.store, given=embedder,
+            settings.embed,
+            adapters.load_model,
+            store=lambda: self.store,
+            given=embedder,
             outages=Outages(outages) if outages else None,
-        )  # fmt: skip
+        )
         self.chain = self.embedding.chain
         own = settings.redact
         self.redactor = Redactor(own.patterns, settings.workspace_patterns) if own.enabled else None
@@ -83,8 +100,13 @@ class Index:
         self._watches: list[Watch] = []
         self._feeds: list[ChangeFeed] = []
         self._refreshing = threading.RLock()
-        self._refreshed = (-1.0, False, Freshness())  # when it began, whether with vectors, and the result
-        self._patience_s = PATIENCE_S  # how long a search waits for a sync of this very process, the first at first
+        self._refreshed = (
+            -1.0,
+            False,
+            Freshness(),
+        )  # when it began, whether with vectors, and the result
+        # how long a search waits for a sync of this very process, the first at first
+        self._patience_s = PATIENCE_S
         self._syncing = 0
         self._told = False  # whether a search has said that the notes are not trusted
         self.turns = Turns()
@@ -94,9 +116,14 @@ class Index:
         self.store = store
         self.looks.close()  # another index may lack what has not changed for long
         self.walk = Walk(
-            self._adapters.sources, store, ChunkSize(own.chunk.tokens, own.chunk.overlap), self.tombstones,
-            extra_origin=own.extra_origin, redactor=self.redactor, trust=self.trust,
-        )  # fmt: skip
+            self._adapters.sources,
+            store,
+            ChunkSize(own.chunk.tokens, own.chunk.overlap),
+            self.tombstones,
+            extra_origin=own.extra_origin,
+            redactor=self.redactor,
+            trust=self.trust,
+        )
 
     def settle(self) -> None:
         """Gives the index its place, once there is something to put in."""
@@ -108,7 +135,9 @@ class Index:
             self._left.append(self.store)
             self._location = beside or store.file
             self._store_notices = (*self._store_notices, *notices)
-            self.tombstones = tombstones_of(store, self.root, self._away, here=self.trust.keeps_here)
+            self.tombstones = tombstones_of(
+                store, self.root, self._away, here=self.trust.keeps_here
+            )
             self._use(store)
 
     def stop(self) -> None:
@@ -151,7 +180,9 @@ class Index:
         return (*self.store_notices, *self.chain.notices(self.store))
 
     def beside(self, name: str) -> Path | None:
-        """A file next to the index, for a database in the folder of the workspace; None for an index in memory."""
+        """A file next to the index, for a database in the folder of the workspace; None for an
+        index in memory.
+        """
         return self._location.with_name(name) if self._location else None
 
     def require_writable(self) -> None:
@@ -164,7 +195,9 @@ class Index:
             raise StoreError(message, hint="name the primary with --index")
 
     def keep_warm(self) -> None:
-        """For a process that stays: skips the look at the files if the system can prove that none has changed."""
+        """For a process that stays: skips the look at the files if the system can prove that none
+        has changed.
+        """
         load_numpy()
         own = self.settings
         if {"memory"} <= set(own.sources) <= {"memory", *AGENTS} and not own.extra_paths:
@@ -194,12 +227,17 @@ class Index:
     ) -> SyncReport:
         """Brings the index up to the files, keywords first, then every missing vector.
 
-        `force` also checks the index and retries texts that the model refused. `wait_s` bounds the wait for another
-        process, `embed_s` the time for vectors; `pending` of the report counts those that are left. `estimate` is
-        called with what they will take, `between` when keywords are done.
+        `force` also checks the index and retries texts that the model refused. `wait_s` bounds the
+        wait for another process, `embed_s` the time for vectors; `pending` of the report counts
+        those that are left. `estimate` is called with what they will take, `between` when keywords
+        are done.
         """
         options = SyncOptions(
-            force=force, progress=progress or silent, estimate=estimate, wait_s=wait_s, look=embed_s is None
+            force=force,
+            progress=progress or silent,
+            estimate=estimate,
+            wait_s=wait_s,
+            look=embed_s is None,
         )
         begun = time.perf_counter()
         self.require_writable()
@@ -210,18 +248,29 @@ class Index:
         try:
             report = self._complete(report, options, embed=embed, embed_s=embed_s)
         except StoreDamagedError:
-            report = self._complete(self._read(options, broken=store), options, embed=embed, embed_s=embed_s)
+            report = self._complete(
+                self._read(options, broken=store), options, embed=embed, embed_s=embed_s
+            )
         return self._reported(report, begun, models=embed)
 
-    def _complete(self, report: SyncReport, options: SyncOptions, *, embed: bool, embed_s: float | None) -> SyncReport:
-        """Vectors for what was read, then copies and contradictions, and what makes the next load of vectors fast."""
+    def _complete(
+        self, report: SyncReport, options: SyncOptions, *, embed: bool, embed_s: float | None
+    ) -> SyncReport:
+        """Vectors for what was read, then copies and contradictions, and what makes the next load
+        of vectors fast.
+        """
         if embed and self.chain.wanted:
             if embed_s is None:
                 self.embedding.measure()
             deadline = None if embed_s is None else time.monotonic() + embed_s
             vectors = self.embedding.fill(self.walk, replace(options, deadline=deadline))
-            skipped, notices = (*report.skipped, *vectors.skipped), (*report.notices, *vectors.notices)
-            report = replace(report, embedded=vectors.embedded, pending=vectors.pending, model=vectors.model)
+            skipped, notices = (
+                (*report.skipped, *vectors.skipped),
+                (*report.notices, *vectors.notices),
+            )
+            report = replace(
+                report, embedded=vectors.embedded, pending=vectors.pending, model=vectors.model
+            )
             report = replace(report, estimate=vectors.estimate, waiting=vectors.waiting)
             report = replace(report, skipped=skipped, notices=notices)
         elif self.chain.wanted:
@@ -231,7 +280,11 @@ class Index:
         return report
 
     def _reported(self, report: SyncReport, begun: float, *, models: bool = True) -> SyncReport:
-        notices = (*self.store_notices, *report.notices, *(self.chain.notices(self.store) if models else ()))
+        notices = (
+            *self.store_notices,
+            *report.notices,
+            *(self.chain.notices(self.store) if models else ()),
+        )
         if self.is_empty:
             notices = (*notices, *self.lacking())
         return replace(report, notices=notices, took_ms=(time.perf_counter() - begun) * 1000)
@@ -249,7 +302,9 @@ class Index:
                 if broken is None and (options.force or options.look):
                     faults = store.audit() if options.force else store.vectors.audit()
                     if faults:
-                        raise StoreDamagedError(f"the index {store.name} is damaged: {'; '.join(faults)}")
+                        raise StoreDamagedError(
+                            f"the index {store.name} is damaged: {'; '.join(faults)}"
+                        )
                 return self._walk(options)
             except StoreDamagedError:
                 self.rebuild(store)
@@ -263,14 +318,21 @@ class Index:
         return report
 
     def embed_some(self, *, budget_s: float = 2.0) -> SyncReport:
-        """A slice of what `sync` does for vectors, for a background thread; `pending` counts what is left."""
+        """A slice of what `sync` does for vectors, for a background thread; `pending` counts what
+        is left.
+        """
         return self.embedding.fill(self.walk, SyncOptions(deadline=time.monotonic() + budget_s))
 
     def embed_shared(self, *, progress: Progress | None = None) -> SyncReport:
-        """Makes the vectors of a workspace that several machines embed at once, until none is missing."""
+        """Makes the vectors of a workspace that several machines embed at once, until none is
+        missing.
+        """
         shared = self.store.shared
         if shared is None:
-            raise UsageError("an index in a file has one worker", hint="notewell index does it; see docs/postgres.md")
+            raise UsageError(
+                "an index in a file has one worker",
+                hint="notewell index does it; see docs/postgres.md",
+            )
         self.require_writable()
         begun = time.perf_counter()
         report = self.embedding.share(self.walk, shared, progress or silent)
@@ -278,21 +340,34 @@ class Index:
         return self._reported(report, begun)
 
     def prune(self) -> int:
-        """Drops the vectors of earlier models and of text that is in no note now; returns how many."""
+        """Drops the vectors of earlier models and of text that is in no note now; returns how
+        many.
+        """
         return self.embedding.prune()
 
     def _consolidate(self, *, deadline: float | None = None, progress: Progress = silent) -> None:
-        """Finds copies and contradictions among what changed; the next sync does what a deadline cuts."""
+        """Finds copies and contradictions among what changed; the next sync does what a deadline
+        cuts.
+        """
         if not self.settings.consolidate:
             return
         if self.store.relations.unjudged(1) or self.store.get_meta("judgement") != RULES:
             from notewell.index.dedupe import consolidate  # noqa: PLC0415 - most runs find nothing to compare
 
-            consolidate(self.store, self.root, model=pinned(self.store), deadline=deadline, progress=progress)
+            consolidate(
+                self.store,
+                self.root,
+                model=pinned(self.store),
+                deadline=deadline,
+                progress=progress,
+            )
 
     def ensure_fresh(self, *, embed: bool = True) -> Freshness:
-        """A quick sync before a search; threads that search at once share the first that begins after they asked."""
-        # While several search, a look that is a moment old is enough: one at thousands of files takes turns with all.
+        """A quick sync before a search; threads that search at once share the first that begins
+        after they asked.
+        """
+        # While several search, a look that is a moment old is enough: one at thousands of files
+        # takes turns with all.
         asked = time.monotonic()
         with self._refreshing:
             begun, embedded, fresh = self._refreshed
@@ -303,27 +378,37 @@ class Index:
             return fresh
 
     def refresh(self, *, within_s: float) -> bool:
-        """Keywords for what changed, in bounded time; returns whether that was enough for all of it."""
+        """Keywords for what changed, in bounded time; returns whether that was enough for all of
+        it.
+        """
         with self._refreshing:
             return not self._catch_up(embed=False, scan_s=within_s).stale
 
     def _catch_up(self, *, embed: bool, scan_s: float) -> Freshness:
-        """Bounded in time, and skipped while another process is indexing; what could not be done is reported."""
+        """Bounded in time, and skipped while another process is indexing; what could not be done is
+        reported.
+        """
         self.settle()
         if self.store.read_only:
             return replica_freshness(self.store)
         try:
             # Most syncs of a watch in this process are over in a moment.
-            with self._lock_unless_idle(min(self._patience_s, scan_s) if self._syncing else 0.0) as mine:
+            with self._lock_unless_idle(
+                min(self._patience_s, scan_s) if self._syncing else 0.0
+            ) as mine:
                 if not mine:
                     self._patience_s = 0.0
                     return indexing("this process" if self._syncing else "another process")
                 self._reopen_if_swapped()
                 report = self.looks.look(_SURE_S, SyncOptions(deadline=time.monotonic() + scan_s))
             begun, resolved, vectors = time.monotonic(), None, SyncReport()
-            if embed and not report.left:  # keywords for all notes come first, and their time is not there for vectors
+            if (
+                embed and not report.left
+            ):  # keywords for all notes come first, and their time is not there for vectors
                 spent_s = report.took_ms / 1000
-                resolved, vectors = self.embedding.top_up(self.walk, warm=self._warm, spent_s=spent_s)
+                resolved, vectors = self.embedding.top_up(
+                    self.walk, warm=self._warm, spent_s=spent_s
+                )
             embed_s = time.monotonic() - begun
             if not report.left:
                 self._consolidate(deadline=time.monotonic() + _CONSOLIDATE_S)
@@ -336,10 +421,17 @@ class Index:
             return Freshness(stale=True, notices=(Notice("not_synced", message, error.hint),))
         doubts = self.trust.notices if embed and not self._told else ()
         self._told = self._told or embed
-        return Freshness(not report.complete, (*doubts, *vectors.notices, *cut_notices(report)), resolved, embed_s)
+        return Freshness(
+            not report.complete,
+            (*doubts, *vectors.notices, *cut_notices(report)),
+            resolved,
+            embed_s,
+        )
 
     def _lock_unless_idle(self, wait_s: float) -> AbstractContextManager[bool]:
-        """A lock of a store that is far away takes three round trips, which nobody needs who has nothing to write."""
+        """A lock of a store that is far away takes three round trips, which nobody needs who has
+        nothing to write.
+        """
         idle = self.store.ahead is not None and self.looks.is_idle(_SURE_S)
         return nullcontext(enter_result=True) if idle else self.store.exclusive(wait_s)
 
@@ -351,7 +443,9 @@ class Index:
         return self.store is not store
 
     def rebuild(self, broken: Store) -> None:
-        """Replaces a damaged index by an empty one, unless another thread already has; the next sync fills it."""
+        """Replaces a damaged index by an empty one, unless another thread already has; the next
+        sync fills it.
+        """
         with self._refreshing:
             if self.store is not broken:
                 return
@@ -377,7 +471,9 @@ class Index:
         debounce_s: float | None = None,
         progress: Progress | None = None,
     ) -> Watch:
-        """A watch that syncs in a background thread when notes change: start and stop it, or use it as a context."""
+        """A watch that syncs in a background thread when notes change: start and stop it, or use it
+        as a context.
+        """
         load_numpy()
         watch = Watch(
             self.places.watched,
@@ -393,10 +489,16 @@ class Index:
     def _watch_sync(self, progress: Progress | None) -> SyncReport:
         if self.store.read_only:
             return SyncReport()  # a replica changes by itself
-        return self.sync(embed_s=_SLICE_S, progress=progress, between=lambda: self.turns.wait(lambda: self.closed))
+        return self.sync(
+            embed_s=_SLICE_S,
+            progress=progress,
+            between=lambda: self.turns.wait(lambda: self.closed),
+        )
 
     def on_change(self, callback: Callable[[int], None]) -> ChangeFeed | None:
-        """Calls back after every change of an index that other machines write to as well; None for any other index."""
+        """Calls back after every change of an index that other machines write to as well; None for
+        any other index.
+        """
         if self.store.shared is None:
             return None
         feed = ChangeFeed(self.store.shared, callback)
@@ -404,19 +506,25 @@ class Index:
         return feed
 
     def status(self, *, deep: bool = False) -> Status:
-        """Compares the files with the index and counts what there is; `deep` also asks every model of the chain."""
+        """Compares the files with the index and counts what there is; `deep` also asks every model
+        of the chain.
+        """
         levels = self.probe() if deep else ()
         notices = (*self.store_notices, *self.trust.notices, *self.lacking())
         found = status_of(self.root, self.walk, self.embedding, notices, levels=levels)
         return found if self._open_store is None else replace(found, index="none yet")
 
     def lacking(self) -> list[Notice]:
-        """Why an answer may be empty or poor: no notes at all, and what was found and is not read."""
+        """Why an answer may be empty or poor: no notes at all, and what was found and is not
+        read.
+        """
         return self.survey.lacking(empty=self.is_empty)
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no passage at all; the words, which also tell, take longer to load than a sync."""
+        """Whether there is no passage at all; the words, which also tell, take longer to load than
+        a sync.
+        """
         return not self.store.documents.chunks_by_id("")
 
     def probe(self, names: Sequence[str] | None = None) -> list[Probe]:

@@ -1,4 +1,6 @@
-"""Looks at the files of a workspace: at all of them, or at those alone that are known to have changed."""
+"""Looks at the files of a workspace: at all of them, or at those alone that are known to have
+changed.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,16 @@ class Looks:
 
     def __init__(self, root: Path, walk: Callable[[], Walk]) -> None:
         self._root, self._walk = root, walk
-        self.unread: tuple[Skipped, ...] = ()  # what could not be read, or only partly, when it was last looked at
+        self.unread: tuple[
+            Skipped, ...
+        ] = ()  # what could not be read, or only partly, when it was last looked at
         self.probe: ChangeProbe | None = None
         self._signature = ""  # what everything was indexed with at the last look at all files
 
     def listen(self, places: Places, index: Path | None) -> None:
-        """For a process that stays: knows from now on which files have changed, where the system tells."""
+        """For a process that stays: knows from now on which files have changed, where the system
+        tells.
+        """
         ours = places.of_index(index)
         self.probe = ChangeProbe(places.root, ignored=ours, whole=places.whole, trees=places.trees)
 
@@ -33,14 +39,18 @@ class Looks:
             self.probe.close()
 
     def is_idle(self, sure_s: float) -> bool:
-        """Whether a look within `sure_s` proves that no file has changed, nor what is forgotten or trusted."""
+        """Whether a look within `sure_s` proves that no file has changed, nor what is forgotten or
+        trusted.
+        """
         walk = self._walk()
         same = walk.tombstones.load().signature == (walk.store.get_meta("forgotten") or "")
         same = same and walk.signature == self._signature
         return same and self.probe is not None and self.probe.unchanged(within_s=sure_s)
 
     def look(self, sure_s: float, options: SyncOptions) -> SyncReport:
-        """Keywords for what changed; a look at all files within `sure_s` leaves only what has changed since."""
+        """Keywords for what changed; a look at all files within `sure_s` leaves only what has
+        changed since.
+        """
         probe, report = self.probe, None
         if probe is None:
             return self._all(options)
@@ -60,12 +70,16 @@ class Looks:
     def _all(self, options: SyncOptions) -> SyncReport:
         walk = self._walk()
         self._signature = walk.signature  # of before, so that no change in between is missed
-        report = walk.sync(force=options.force, deadline=options.deadline, progress=options.progress)
+        report = walk.sync(
+            force=options.force, deadline=options.deadline, progress=options.progress
+        )
         self.unread = report.skipped
         return report
 
     def _some(self, changed: Collection[str], options: SyncOptions) -> SyncReport | None:
-        report = self._walk().sync_some(changed, deadline=options.deadline, progress=options.progress)
+        report = self._walk().sync_some(
+            changed, deadline=options.deadline, progress=options.progress
+        )
         if report is not None:
             paths = {path_of(location, self._root) for location in changed}
             self.unread = (*(one for one in self.unread if one.path not in paths), *report.skipped)

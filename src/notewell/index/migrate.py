@@ -1,7 +1,8 @@
-"""Copying an index from one store to another: through the port alone, embedding nothing, resumed after a stop.
+"""Copying an index from one store to another: through the port alone, embedding nothing, resumed
+after a stop.
 
-A document is copied with its chunks, links, vectors and windows in one transaction, so that a stop leaves no halves.
-Vectors of text that is in no document stay behind: they are a cache.
+A document is copied with its chunks, links, vectors and windows in one transaction, so that a stop
+leaves no halves. Vectors of text that is in no document stay behind: they are a cache.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from notewell.types import Chunk, Document, Facts, Progress, Vectors, silent
 _BATCH = 50
 _MARK = "migrating"
 _OWN = (_MARK, "tombstones", "tombstones_saved")
-_SURE = 0.999  # one store may round vectors more than the other: only their direction must be the same
+_SURE = (
+    0.999  # one store may round vectors more than the other: only their direction must be the same
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +70,35 @@ def migrate(
     overwrite: bool = False,
     progress: Progress = silent,
 ) -> Migrated:
-    """Copies an index and checks the copy; a target that holds other notes is refused unless it may be overwritten.
+    """Copies an index and checks the copy; a target that holds other notes is refused unless it may
+    be overwritten.
 
     What `tombstones` says is forgotten in the source is forgotten in the target too.
     """
     if source.name == target.name:
-        raise UsageError(f"{source.name} is both the source and the target", hint="name two different indexes")
-    with source.exclusive(10.0) as mine, target.exclusive(10.0) as theirs, target.embedding(10.0) as free:
+        raise UsageError(
+            f"{source.name} is both the source and the target", hint="name two different indexes"
+        )
+    with (
+        source.exclusive(10.0) as mine,
+        target.exclusive(10.0) as theirs,
+        target.embedding(10.0) as free,
+    ):
         if not (mine and theirs and free):
-            raise StoreError("another process is indexing one of the two", hint="wait for it, then run this again")
+            raise StoreError(
+                "another process is indexing one of the two",
+                hint="wait for it, then run this again",
+            )
         wanted = source.documents.stored()
         there = target.documents.stored()
         known = {path: one._replace(synced_ns=0) for path, one in wanted.items()}
-        strangers = [path for path, one in there.items() if known.get(path) != one._replace(synced_ns=0)]
+        strangers = [
+            path for path, one in there.items() if known.get(path) != one._replace(synced_ns=0)
+        ]
         if strangers and not overwrite and target.get_meta(_MARK) != source.name:
-            message = f"{target.name} holds other notes than {source.name}: {', '.join(strangers[:3])}"
+            message = (
+                f"{target.name} holds other notes than {source.name}: {', '.join(strangers[:3])}"
+            )
             hint = "name another target or workspace, or say --overwrite to drop what is there"
             raise StoreError(message, hint=hint)
         target.set_meta(_MARK, source.name)
@@ -97,11 +114,18 @@ def migrate(
         if target.shared is not None:
             for model in target.vectors.dims():
                 target.shared.settle(model)
-        parts = (*_compared(source, target, sorted(wanted), progress), _part("tombstones", stones, kept))
-    return Migrated(source.name, target.name, len(paths), len(wanted) - len(paths), len(strangers), parts)
+        parts = (
+            *_compared(source, target, sorted(wanted), progress),
+            _part("tombstones", stones, kept),
+        )
+    return Migrated(
+        source.name, target.name, len(paths), len(wanted) - len(paths), len(strangers), parts
+    )
 
 
-def _documents(source: Store, target: Store, wanted: Mapping[str, Stored], progress: Progress) -> None:
+def _documents(
+    source: Store, target: Store, wanted: Mapping[str, Stored], progress: Progress
+) -> None:
     models = [name for name, _, count in source.vectors.models() if count]
     done = 0
     for part in _batches(list(wanted)):
@@ -112,13 +136,23 @@ def _documents(source: Store, target: Store, wanted: Mapping[str, Stored], progr
                 document = Document(path, stored.source, stored.size, stored.mtime_ns, "")
                 facts = chunks[0].facts if chunks else Facts()
                 words = words_again(chunks, source.keywords.chunk_terms([c.row for c in chunks]))
-                target.documents.put(document, stored.digest, facts, chunks, words=words, fresh=True, tail=stored.tail)
+                target.documents.put(
+                    document,
+                    stored.digest,
+                    facts,
+                    chunks,
+                    words=words,
+                    fresh=True,
+                    tail=stored.tail,
+                )
                 target.history.put_edges(path, source.history.edges_of(path))
                 rows |= {c.content_hash: c.row for c in chunks}
             for model in models:
                 for some in _batches(list(rows)):
                     windows = _windows(source, model, {key: rows[key] for key in some})
-                    target.vectors.put_vectors(model, source.vectors.by_hash(model, some), windows=windows)
+                    target.vectors.put_vectors(
+                        model, source.vectors.by_hash(model, some), windows=windows
+                    )
         done += len(part)
         progress("notes", done, len(wanted))
 
@@ -137,7 +171,18 @@ def _judgements(source: Store, target: Store, paths: Sequence[str], progress: Pr
         found = _judged(source, part)
         new = [(c, one) for c in ours if (one := found.get(c.id)) and known.get(c.row) != one]
         target.relations.put_copies(
-            [Copy(c, one.form, one.group, standing(c), replaces(c, target), traits(c), one.conflicts) for c, one in new]
+            [
+                Copy(
+                    c,
+                    one.form,
+                    one.group,
+                    standing(c),
+                    replaces(c, target),
+                    traits(c),
+                    one.conflicts,
+                )
+                for c, one in new
+            ]
         )
         progress("likeness", min(len(paths), (done + 1) * _BATCH), len(paths))
 
@@ -158,7 +203,8 @@ def _rest(source: Store, target: Store) -> None:
             chunk.content_hash: reason
             for path, line, reason in source.vectors.refused(model)
             for chunk in source.documents.chunks_of(path)
-            if chunk.start_line == line and not (dim and source.vectors.by_hash(model, [chunk.content_hash]))
+            if chunk.start_line == line
+            and not (dim and source.vectors.by_hash(model, [chunk.content_hash]))
         }
         if reasons:
             target.vectors.refuse(model, reasons)
@@ -172,13 +218,21 @@ def _memory(store: Store) -> dict[str, str | int]:
     return {key: value for key, value in sorted(store.remembered().items()) if key not in _OWN}
 
 
-def _compared(source: Store, target: Store, paths: Sequence[str], progress: Progress) -> Iterator[Part]:
+def _compared(
+    source: Store, target: Store, paths: Sequence[str], progress: Progress
+) -> Iterator[Part]:
     """Reads everything again from both sides and compares it."""
     kinds: tuple[tuple[str, Callable[[Store, Sequence[str]], Sequence[object]]], ...] = (
         ("documents", _stored(source, target)),
-        ("passages", lambda store, part: [dataclasses.replace(c, row=0) for c in _chunks(store, part)]),
+        (
+            "passages",
+            lambda store, part: [dataclasses.replace(c, row=0) for c in _chunks(store, part)],
+        ),
         ("keywords", _terms),
-        ("links", lambda store, part: [(path, *map(repr, store.history.edges_of(path))) for path in part]),
+        (
+            "links",
+            lambda store, part: [(path, *map(repr, store.history.edges_of(path))) for path in part],
+        ),
         ("judgements", lambda store, part: sorted(map(repr, _judged(store, part).items()))),
         ("windows", _all_windows),
     )
@@ -194,7 +248,9 @@ def _part(what: str, ours: set[tuple[str, str]], theirs: set[tuple[str, str]]) -
     return Part(what, len(ours), len(theirs), _digest(sorted(ours)), _digest(sorted(theirs)))
 
 
-def _both(read: Callable[[Store], tuple[int, str]], source: Store, target: Store) -> tuple[int, int, str, str]:
+def _both(
+    read: Callable[[Store], tuple[int, str]], source: Store, target: Store
+) -> tuple[int, int, str, str]:
     (count, checksum), (there, other) = read(source), read(target)
     return count, there, checksum, other
 
@@ -230,7 +286,9 @@ def _terms(store: Store, paths: Sequence[str]) -> Sequence[object]:
 def _all_windows(store: Store, paths: Sequence[str]) -> Sequence[object]:
     rows = {c.content_hash: c.row for c in _chunks(store, paths)}
     models = sorted(name for name, _, count in store.vectors.models() if count)
-    return [(model, *one) for model in models for one in sorted(_windows(store, model, rows).items())]
+    return [
+        (model, *one) for model in models for one in sorted(_windows(store, model, rows).items())
+    ]
 
 
 def _values(store: Store, keys: Sequence[str]) -> tuple[int, str]:
@@ -247,7 +305,10 @@ def _vectors(source: Store, target: Store, paths: Sequence[str]) -> Part:
         hashes = sorted({c.content_hash for c in _chunks(source, part)})
         for model in models:
             for some in _batches(hashes):
-                ours, theirs = source.vectors.by_hash(model, some), target.vectors.by_hash(model, some)
+                ours, theirs = (
+                    source.vectors.by_hash(model, some),
+                    target.vectors.by_hash(model, some),
+                )
                 counts = [counts[0] + len(ours), counts[1] + len(theirs)]
                 for key in sorted(ours.keys() | theirs.keys()):
                     one, other = ours.get(key), theirs.get(key)

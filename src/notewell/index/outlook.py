@@ -48,14 +48,18 @@ def outlook_of(walk: Walk) -> Outlook:
             remarks.note(document, unclosed(text), partly=True)
             digest = digest_of(forgotten.without(text, document.path)[0])
         except (OSError, ValueError) as error:
-            outcomes["drop"] += known is not None and isinstance(error, FileNotFoundError | ValueError)
+            outcomes["drop"] += known is not None and isinstance(
+                error, FileNotFoundError | ValueError
+            )
             outcomes["unreadable"] += 1
             remarks.note(document, str(error), partly=False)
             continue
         outcomes["add" if known is None else "same" if known.digest == digest else "change"] += 1
     on_disk, to_drop = len(readers) - outcomes["unreadable"], len(work.drop) + outcomes["drop"]
     remarks.drop([path for path in remarks.paths if path not in readers or path in work.drop])
-    return Outlook(on_disk, outcomes["add"], outcomes["change"], to_drop, (*skipped, *remarks.all()))
+    return Outlook(
+        on_disk, outcomes["add"], outcomes["change"], to_drop, (*skipped, *remarks.all())
+    )
 
 
 def _growth(source: Conversations, document: Document, stored: Stored | None) -> str:

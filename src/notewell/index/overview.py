@@ -1,4 +1,6 @@
-"""What is remembered, at a glance: how much, when, about what, what changed lately and what needs a person."""
+"""What is remembered, at a glance: how much, when, about what, what changed lately and what needs a
+person.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two passages that contradict each other, the newer first, each with the sentence that does."""
+    """Two passages that contradict each other, the newer first, each with the sentence that
+    does.
+    """
 
     chunk: Chunk
     text: str
@@ -74,7 +78,9 @@ class Copies:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Everything that a first look at a memory shows; of long lists the first, and how many more there are."""
+    """Everything that a first look at a memory shows; of long lists the first, and how many more
+    there are.
+    """
 
     notes: int
     conversations: int
@@ -91,12 +97,19 @@ class Overview:
 
 
 def stamp(store: Store, root: Path) -> tuple[object, ...]:
-    """What is another whenever an overview may be: what the store counts, how far it has judged, links made by hand."""
+    """What is another whenever an overview may be: what the store counts, how far it has judged,
+    links made by hand.
+    """
     try:
         linked = (root / LINKS_FILE).stat().st_mtime_ns
     except OSError:
         linked = 0
-    return id(store), tuple(sorted(store.meta().items(), key=str)), tuple(store.relations.unjudged(1)), linked
+    return (
+        id(store),
+        tuple(sorted(store.meta().items(), key=str)),
+        tuple(store.relations.unjudged(1)),
+        linked,
+    )
 
 
 def overview(store: Store, filters: Filters, root: Path) -> Overview:
@@ -117,20 +130,29 @@ def overview(store: Store, filters: Filters, root: Path) -> Overview:
             pinned=tuple(one for one in listed if one.pinned)[:MOST],
             conflicts=tuple(conflicts[:MOST]),
             copies=tuple(copies[:MOST]),
-            settled=tuple(one.path for one in listed if one.source != "sessions" and one.mtime_ns < recent),
+            settled=tuple(
+                one.path for one in listed if one.source != "sessions" and one.mtime_ns < recent
+            ),
             more_conflicts=max(0, len(conflicts) - MOST),
             more_copies=max(0, len(copies) - MOST),
         )
 
 
 def _lately(listed: Sequence[Listed], as_of: dt.date | None) -> tuple[Changed, ...]:
-    """The last that came or changed. What changed after the day of a look back came, as far as is known, on its day."""
+    """The last that came or changed. What changed after the day of a look back came, as far as is
+    known, on its day.
+    """
     if as_of is None:
-        return tuple(_changed(one) for one in heapq.nsmallest(_LATELY, listed, key=lambda o: (-o.mtime_ns, o.path)))
+        return tuple(
+            _changed(one)
+            for one in heapq.nsmallest(_LATELY, listed, key=lambda o: (-o.mtime_ns, o.path))
+        )
     found = [(_changed(one), one.date) for one in listed]
     last = as_of.isoformat()
     seen = [one for one, _ in found if one.when[:10] <= last]
-    seen += [replace(one, when=day, what="added") for one, day in found if one.when[:10] > last and day]
+    seen += [
+        replace(one, when=day, what="added") for one, day in found if one.when[:10] > last and day
+    ]
     return tuple(heapq.nlargest(_LATELY, seen, key=lambda one: (one.when, one.path)))
 
 
@@ -144,7 +166,8 @@ def _changed(one: Listed) -> Changed:
 
 
 def _topics(store: Store, filters: Filters, listed: Sequence[Listed]) -> list[Topic]:
-    """The headings and tags that most passages have; a heading that is only a time or a day is not a topic.
+    """The headings and tags that most passages have; a heading that is only a time or a day is not
+    a topic.
 
     A tag of a note's front matter is one of all its passages.
     """
@@ -165,16 +188,22 @@ def _topics(store: Store, filters: Filters, listed: Sequence[Listed]) -> list[To
     found = [(-count, 1, name) for name, count in headings.items() if not _TIME.match(name)]
     found += [(-count, 0, name) for name, count in tags.items() if count]
     kinds = ("tag", "heading")
-    return [Topic(name, kinds[kind], -count) for count, kind, name in heapq.nsmallest(_TOPICS, found)]
+    return [
+        Topic(name, kinds[kind], -count) for count, kind, name in heapq.nsmallest(_TOPICS, found)
+    ]
 
 
 def _conflicts(store: Store, filters: Filters, root: Path) -> list[Conflict]:
     """Pairs that nobody has settled: what was replaced is not in dispute any more."""
     judged = [_conflict(*pair) for pair in _judged(store, filters)]
-    contradicted = {one.other.id for one in judged}  # the newest of several is set against each of the others
+    contradicted = {
+        one.other.id for one in judged
+    }  # the newest of several is set against each of the others
     found = [one for one in judged if one.chunk.id not in contradicted]
     linked = [_conflict(*pair) for pair in _linked(store, filters, root)]
-    return list({frozenset((one.chunk.id, one.other.id)): one for one in (*linked, *found)}.values())
+    return list(
+        {frozenset((one.chunk.id, one.other.id)): one for one in (*linked, *found)}.values()
+    )
 
 
 def _conflict(one: Chunk, other: Chunk) -> Conflict:
@@ -206,7 +235,9 @@ def _said_by(resolver: LinkResolver, node: Node, filters: Filters) -> list[Chunk
     """The passages that one end of a link may mean."""
     if node.dangling:
         return []
-    own = resolver.chunks(node.path)[:_COMPARED] if node.whole else [node.chunk] if node.chunk else []
+    own = (
+        resolver.chunks(node.path)[:_COMPARED] if node.whole else [node.chunk] if node.chunk else []
+    )
     return [chunk for chunk in own if _passes(chunk, filters)]
 
 
@@ -216,7 +247,9 @@ def _judged(store: Store, filters: Filters) -> Iterator[tuple[Chunk, Chunk]]:
     related = store.relations.related(chunks, filters)
     known = {c.id: c for c in chunks}
     # A pinned passage is shown although it was replaced, but it is settled all the same.
-    replaced = {c.id for c in chunks if (r := related.get(c.row)) and r.superseded_by and not r.copy}
+    replaced = {
+        c.id for c in chunks if (r := related.get(c.row)) and r.superseded_by and not r.copy
+    }
     pairs: dict[frozenset[str], tuple[Chunk, str]] = {}
     for chunk in chunks:
         one = related.get(chunk.row)
@@ -230,8 +263,14 @@ def _judged(store: Store, filters: Filters) -> Iterator[tuple[Chunk, Chunk]]:
 
 
 def _copies(store: Store, filters: Filters) -> list[Copies]:
-    """Notes that say the same as another, under the one that is shown; conversations repeat themselves and notes."""
-    chunks = [c for c in _passing(store, store.relations.copied(_LOOKED_AT), filters) if c.source != "sessions"]
+    """Notes that say the same as another, under the one that is shown; conversations repeat
+    themselves and notes.
+    """
+    chunks = [
+        c
+        for c in _passing(store, store.relations.copied(_LOOKED_AT), filters)
+        if c.source != "sessions"
+    ]
     related = store.relations.related(chunks, filters)
     groups: dict[str, list[str]] = {}
     for chunk in chunks:
@@ -239,7 +278,11 @@ def _copies(store: Store, filters: Filters) -> list[Copies]:
         if one is not None and one.superseded_by and one.copy:
             groups.setdefault(one.superseded_by, []).append(chunk.citation)
     known = {c.id: c for c in chunks}
-    return [Copies(known[name], tuple(sorted(others))) for name, others in groups.items() if name in known]
+    return [
+        Copies(known[name], tuple(sorted(others)))
+        for name, others in groups.items()
+        if name in known
+    ]
 
 
 def _passing(store: Store, rows: Sequence[int], filters: Filters) -> list[Chunk]:

@@ -20,9 +20,14 @@ class Plan:
 
 
 def plan(
-    found: Iterable[Document], stored: Mapping[str, Stored], *, same: Set[str] = frozenset(), complete: bool = True
+    found: Iterable[Document],
+    stored: Mapping[str, Stored],
+    *,
+    same: Set[str] = frozenset(),
+    complete: bool = True,
 ) -> Plan:
-    """Compares by size and time of change; what an incomplete scan did not see is not dropped: it may be there.
+    """Compares by size and time of change; what an incomplete scan did not see is not dropped: it
+    may be there.
 
     `same` are the paths of stored documents that the scan itself found to be as they were stored.
     """
@@ -30,6 +35,10 @@ def plan(
     before = [(d, stored[d.path]) for d in found if d.path in stored]
     change = tuple(d for d, known in before if not known.same(d.source, d.size, d.mtime_ns))
     seen_all = len(before) + len(same) == len(stored)
-    drop = () if seen_all or not complete else tuple(sorted(stored.keys() - same - {d.path for d in found}))
+    drop = (
+        ()
+        if seen_all or not complete
+        else tuple(sorted(stored.keys() - same - {d.path for d in found}))
+    )
     added = tuple(d for d in found if d.path not in stored)
     return Plan(added, change, drop, len(before) + len(same) - len(change))

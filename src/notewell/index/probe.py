@@ -17,7 +17,17 @@ from notewell.store.network_fs import on_network
 
 _MODIFY, _ATTRIB, _CLOSE_WRITE, _MOVED = 0x2, 0x4, 0x8, 0xC0
 _CREATE, _DELETE, _DELETE_SELF, _MOVE_SELF, _ONLY_FOLDERS = 0x100, 0x200, 0x400, 0x800, 0x1000000
-_MASK = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF | _ONLY_FOLDERS
+_MASK = (
+    _MODIFY
+    | _ATTRIB
+    | _CLOSE_WRITE
+    | _MOVED
+    | _CREATE
+    | _DELETE
+    | _DELETE_SELF
+    | _MOVE_SELF
+    | _ONLY_FOLDERS
+)
 _HEAD = struct.Struct("iIII")
 _UNMOUNT, _OVERFLOW, _IGNORED, _IS_FOLDER = 0x2000, 0x4000, 0x8000, 0x40000000
 _MORE = (
@@ -29,26 +39,37 @@ _MOST_FILES = 500  # a look at everything is about as fast as at so many by name
 
 
 class ChangeProbe:
-    """Which notes of one workspace have changed since the last look, without looking; for any thread.
+    """Which notes of one workspace have changed since the last look, without looking; for any
+    thread.
 
-    Linux queues a notification before a write returns, so an empty queue proves that nothing in the watched folders has
-    changed. Only for plain folders of this machine: with links or another system, everything may have.
+    Linux queues a notification before a write returns, so an empty queue proves that nothing in the
+    watched folders has changed. Only for plain folders of this machine: with links or another
+    system, everything may have.
     """
 
     def __init__(
-        self, root: Path, *, ignored: Path, whole: Callable[[], bool] = lambda: False,
+        self,
+        root: Path,
+        *,
+        ignored: Path,
+        whole: Callable[[], bool] = lambda: False,
         trees: Callable[[], Sequence[str]] = lambda: (),
-    ) -> None:  # fmt: skip
-        """`whole` says whether all folders of the root count, `trees` name folders and files elsewhere."""
+    ) -> None:
+        """`whole` says whether all folders of the root count, `trees` name folders and files
+        elsewhere.
+        """
         self._root = str(root)
         self._whole, self._trees = whole, trees
-        self._ignored = os.fsencode(ignored.name)  # the folder of the index, which every sync writes to
+        self._ignored = os.fsencode(
+            ignored.name
+        )  # the folder of the index, which every sync writes to
         self._lock = threading.Lock()
         self._handle = -1
         self._armed_at = 0.0
         self._folders: dict[int, str] = {}  # by the number of their watch
         self._changed: set[str] = set()
-        self.doubt = "the files were not looked at yet"  # why every search looks at them; empty where none needs to
+        # why every search looks at them; empty where none needs to
+        self.doubt = "the files were not looked at yet"
         self._libc = None
         if sys.platform != "linux":
             self.doubt = "this system cannot prove that nothing has changed"
@@ -65,7 +86,8 @@ class ChangeProbe:
             return self._listens(within_s) and not self._changed
 
     def take(self, *, within_s: float = 60.0) -> frozenset[str] | None:
-        """The files that have changed, which the caller looks at now; None if anything may have, until the next `arm`.
+        """The files that have changed, which the caller looks at now; None if anything may have,
+        until the next `arm`.
 
         A caller that does not get to look at them has to `close` this.
         """
@@ -76,7 +98,9 @@ class ChangeProbe:
             return taken
 
     def arm(self) -> None:
-        """Begins to listen; call it before looking at the files, so that no change in between is missed."""
+        """Begins to listen; call it before looking at the files, so that no change in between is
+        missed.
+        """
         with self._lock:
             self._drop()
             if self._libc is None:
@@ -93,7 +117,9 @@ class ChangeProbe:
             self._drop()
 
     def _begin(self) -> str:
-        """Watches the root and all folders of notes, each before it is listed; returns why that is not reliable."""
+        """Watches the root and all folders of notes, each before it is listed; returns why that is
+        not reliable.
+        """
         whole, elsewhere = self._whole(), watched(Path(self._root), self._trees())
         todo = [self._root, *elsewhere.deep]
         found = dict.fromkeys((*elsewhere.flat, *todo))
@@ -122,8 +148,12 @@ class ChangeProbe:
         return bool(number >= 0)
 
     def _listens(self, within_s: float) -> bool:
-        """Whether every change since the last look, which was `within_s`, is known by the name of its file."""
-        known = self._handle >= 0 and time.monotonic() - self._armed_at <= within_s and self._heard()
+        """Whether every change since the last look, which was `within_s`, is known by the name of
+        its file.
+        """
+        known = (
+            self._handle >= 0 and time.monotonic() - self._armed_at <= within_s and self._heard()
+        )
         if not known:
             self._drop()
         return known
@@ -139,7 +169,9 @@ class ChangeProbe:
                 return False
             at = 0
             while at < len(data):
-                number, what, _, size = _HEAD.unpack_from(data, at)  # an inotify_event: the third is for pairs of moves
+                number, what, _, size = _HEAD.unpack_from(
+                    data, at
+                )  # an inotify_event: the third is for pairs of moves
                 name = data[at + _HEAD.size : at + _HEAD.size + size].rstrip(b"\0")
                 at += _HEAD.size + size
                 if name == self._ignored:
@@ -157,13 +189,17 @@ class ChangeProbe:
 
 
 def _folders_in(folder: str, *, whole: bool) -> list[str] | None:
-    """The folders in a folder that may hold notes; None if there is a link, or if it cannot be read."""
+    """The folders in a folder that may hold notes; None if there is a link, or if it cannot be
+    read.
+    """
     try:
         with os.scandir(folder) as found:
             entries = list(found)
             if any(entry.is_symlink() for entry in entries):
                 return None
-            inner = (e for e in entries if not e.name.startswith(".") and e.is_dir(follow_symlinks=False))
+            inner = (
+                e for e in entries if not e.name.startswith(".") and e.is_dir(follow_symlinks=False)
+            )
             return [e.path for e in inner if not (whole and e.name in IGNORED_FOLDERS)]
     except OSError:
         return None

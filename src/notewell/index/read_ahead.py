@@ -1,7 +1,8 @@
-"""Reading: what a note becomes before it is stored, and a second process that reads ahead where there is much to read.
+"""Reading: what a note becomes before it is stored, and a second process that reads ahead where
+there is much to read.
 
-The second process opens no index and no network: it gets a list of documents and returns what they became, in order.
-Without it, or when it ends early, the same is done in this process.
+The second process opens no index and no network: it gets a list of documents and returns what they
+became, in order. Without it, or when it ends early, the same is done in this process.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from notewell.types import Chunk, Document, Edge, Facts
 AHEAD_BYTES = 3_000_000  # with less to read, the start of a process is not worth it
 _BEGUN_BYTES = 500_000  # read here while the process starts
 _PART_BYTES = 200_000
-_SETTLED_NS = 2_000_000_000  # a note that changed a moment ago is read when it is stored, see `plan`
+_SETTLED_NS = (
+    2_000_000_000  # a note that changed a moment ago is read when it is stored, see `plan`
+)
 _ONE_CHUNK = ChunkSize(4000, 0)  # the label of a picture is one chunk, however short others are cut
 _START = (
     "import sys, pickle\nsys.path[:] = pickle.load(sys.stdin.buffer)\n"
@@ -39,7 +42,8 @@ _START = (
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a note became; `what` is `read`, `same` as what is stored, or `gone`, `kept` or `skipped` for a reason.
+    """What a note became; `what` is `read`, `same` as what is stored, or `gone`, `kept` or
+    `skipped` for a reason.
 
     One that is read may have a reason too: why a part of it is not.
     """
@@ -66,7 +70,9 @@ class Reader:
     doubted: str = ""
 
     def read(self, document: Document, source: Source, digest: str | None = None) -> Reading:
-        """What a document becomes; with the digest of what is stored of it, an unchanged text is not cut again."""
+        """What a document becomes; with the digest of what is stored of it, an unchanged text is
+        not cut again.
+        """
         try:
             text = clean(source.read(document))
         except FileNotFoundError:
@@ -90,7 +96,9 @@ class Reader:
         size = _ONE_CHUNK if document.source == "media" else self.size
         chunks = chunks_of(document, parsed, facts, size, origin=origin)
         edges = edges_of(document.path, parsed)
-        return Reading("read", reason, found, facts, chunks, names_of(parsed), edges, hidden, redacted)
+        return Reading(
+            "read", reason, found, facts, chunks, names_of(parsed), edges, hidden, redacted
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +120,25 @@ class ReadingAhead:
         self._process: Piped | None = None
         import pickle  # noqa: PLC0415 - most syncs have little to read
 
-        with contextlib.suppress(OSError, ValueError, TypeError, AttributeError, pickle.PicklingError):
+        with contextlib.suppress(
+            OSError, ValueError, TypeError, AttributeError, pickle.PicklingError
+        ):
             given = pickle.dumps((reader, sources, tasks), protocol=5)
-            self._process = Piped(["-I", "-c", _START], os.environ)  # -I: it finds modules where this process does
+            self._process = Piped(
+                ["-I", "-c", _START], os.environ
+            )  # -I: it finds modules where this process does
             self._process.stdin.write(pickle.dumps(module_path(sys.path), protocol=5) + given)
             self._process.stdin.close()  # it begins to answer when it has read all of this
 
     def take(self, document: Document) -> Reading | None:
-        """What the next document became; None if it is not one of these, or if it must be read here."""
-        if self._process is None or self._next >= len(self._paths) or self._paths[self._next] != document.path:
+        """What the next document became; None if it is not one of these, or if it must be read
+        here.
+        """
+        if (
+            self._process is None
+            or self._next >= len(self._paths)
+            or self._paths[self._next] != document.path
+        ):
             return None
         import pickle  # noqa: PLC0415
 
@@ -141,8 +159,12 @@ class ReadingAhead:
             process.close()
 
 
-def ahead_of(reader: Reader, sources: Sequence[Source], tasks: Sequence[Task]) -> ReadingAhead | None:
-    """A second process for all but the first of some tasks, where it saves time; None where it does not."""
+def ahead_of(
+    reader: Reader, sources: Sequence[Source], tasks: Sequence[Task]
+) -> ReadingAhead | None:
+    """A second process for all but the first of some tasks, where it saves time; None where it does
+    not.
+    """
     if sum(task.document.size for task in tasks) < AHEAD_BYTES or not _can_start():
         return None
     begun, first = 0, 0
@@ -150,17 +172,23 @@ def ahead_of(reader: Reader, sources: Sequence[Source], tasks: Sequence[Task]) -
         begun += tasks[first].document.size
         first += 1
     settled = time.time_ns() - _SETTLED_NS
-    return ReadingAhead(reader, sources, [t for t in tasks[first:] if t.document.mtime_ns <= settled])
+    return ReadingAhead(
+        reader, sources, [t for t in tasks[first:] if t.document.mtime_ns <= settled]
+    )
 
 
 def _can_start() -> bool:
     """Whether there is a second core, and a Python to start."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     return cores > 1 and can_start()
 
 
 def serve(given: BinaryIO, out: BinaryIO) -> None:
-    """The second process: reads what it is given and writes what that becomes, until it is done or nobody listens."""
+    """The second process: reads what it is given and writes what that becomes, until it is done or
+    nobody listens.
+    """
     import pickle  # noqa: PLC0415
     import signal  # noqa: PLC0415
 

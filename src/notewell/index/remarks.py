@@ -1,4 +1,6 @@
-"""What was wrong with documents when they were read, kept in the index: nobody reads them again to say it."""
+"""What was wrong with documents when they were read, kept in the index: nobody reads them again to
+say it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ class _Remark(NamedTuple):
 class Remarks:
     """The remarks of one sync: those of earlier ones, which a document that is read again replaces.
 
-    `made` is how documents are read; what was remarked when they were read in another way counts for nothing.
+    `made` is how documents are read; what was remarked when they were read in another way counts
+    for nothing.
     """
 
     def __init__(self, store: Store, made: str, *, afresh: bool = False) -> None:
@@ -45,7 +48,9 @@ class Remarks:
         return self._text() != self._saved
 
     def refused(self, document: Document, *, sure: bool = True) -> str:
-        """Why a document that is as it was, or if it need not be `sure` seems so, could not be read; else nothing."""
+        """Why a document that is as it was, or if it need not be `sure` seems so, could not be
+        read; else nothing.
+        """
         one = self._all.get(document.path)
         if one is None or one.partly:
             return ""
@@ -57,7 +62,9 @@ class Remarks:
         path = document.path
         self._read.add(path)
         if reason:
-            now = Stored(path, document.source, document.size, document.mtime_ns, time.time_ns(), "")
+            now = Stored(
+                path, document.source, document.size, document.mtime_ns, time.time_ns(), ""
+            )
             self._all[path] = _Remark(now, reason, partly)
         else:
             self._all.pop(path, None)
@@ -69,7 +76,10 @@ class Remarks:
 
     def all(self) -> list[Skipped]:
         """Everything that is remarked."""
-        return [Skipped(path, one.reason, one.known.source, one.partly) for path, one in self._all.items()]
+        return [
+            Skipped(path, one.reason, one.known.source, one.partly)
+            for path, one in self._all.items()
+        ]
 
     def of_others(self, among: Collection[str] | None = None) -> list[Skipped]:
         """What is remarked of documents that were not read now; `among` some paths."""

@@ -1,4 +1,6 @@
-"""How many texts a model is given in one call: a number of them, or what fills the requests of a remote model."""
+"""How many texts a model is given in one call: a number of them, or what fills the requests of a
+remote model.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ PORTION = 64  # rows that are read at a time
 
 @dataclass(slots=True)
 class Slice:
-    """Some rows, those of their chunks that are to be embedded, and what the model is given for them by content hash.
+    """Some rows, those of their chunks that are to be embedded, and what the model is given for
+    them by content hash.
 
     `rest` are rows that were read, and are for the next slice.
     """
@@ -52,7 +55,9 @@ def next_slice(
 def vectors_of(
     model: Embedder, texts: Mapping[str, str]
 ) -> tuple[dict[str, Vectors | PassageVectors], dict[str, str], EmbedderError | None]:
-    """What a model makes of texts, by content hash, why it refused others, and the failure that ended it."""
+    """What a model makes of texts, by content hash, why it refused others, and the failure that
+    ended it.
+    """
     if not texts:
         return {}, {}, None
     keys = list(texts)

@@ -51,7 +51,12 @@ class Status:
 
 
 def status_of(
-    root: Path, walk: Walk, embedding: Embedding, notices: Sequence[Notice], *, levels: Sequence[Probe] = ()
+    root: Path,
+    walk: Walk,
+    embedding: Embedding,
+    notices: Sequence[Notice],
+    *,
+    levels: Sequence[Probe] = (),
 ) -> Status:
     """Compares the files with the index and counts what there is."""
     store = walk.store

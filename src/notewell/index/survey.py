@@ -1,4 +1,6 @@
-"""Why an answer is empty or poor, and what would help: every hint about what is not read is made here."""
+"""Why an answer is empty or poor, and what would help: every hint about what is not read is made
+here.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,16 @@ from notewell.types import Notice
 
 FOUND_S = 0.5  # for a look at what is not read
 _STALE_S = 20.0
-_WRITE = 'write a Markdown file here, run: notewell remember "TEXT", or name the folder of your notes with -w'
+_WRITE = (
+    'write a Markdown file here, run: notewell remember "TEXT", or name the folder of your '
+    "notes with -w"
+)
 
 
 class Survey:
-    """What there is to read for one workspace; a look that is some seconds old is enough for hints."""
+    """What there is to read for one workspace; a look that is some seconds old is enough for
+    hints.
+    """
 
     def __init__(self, root: Path, look: Callable[[float], Iterable[SourceState]]) -> None:
         self._root, self._look = root, look
@@ -32,14 +39,18 @@ class Survey:
         return self._states
 
     def latest(self) -> list[SourceState]:
-        """The latest look, without waiting for one: if that is old, another begins in the background."""
+        """The latest look, without waiting for one: if that is old, another begins in the
+        background.
+        """
         if time.monotonic() - self._looked_at > _STALE_S:
             threading.Thread(target=self._look_again, name="notewell-survey", daemon=True).start()
         return self._states
 
     def _look_again(self) -> None:
         if self._looking.acquire(blocking=False):
-            with contextlib.suppress(OSError):  # a hint is not worth a report, and the next look may succeed
+            with contextlib.suppress(
+                OSError
+            ):  # a hint is not worth a report, and the next look may succeed
                 self.states()
             self._looking.release()
 

@@ -31,7 +31,9 @@ class Turns:
                 self.searches -= 1
 
     def wait(self, is_over: Callable[[], bool]) -> None:
-        """Returns when nobody has searched for a moment, after a while in any case, or when all is over."""
+        """Returns when nobody has searched for a moment, after a while in any case, or when all is
+        over.
+        """
         until = time.monotonic() + _LONGEST_S
         while not is_over() and time.monotonic() < min(until, self._searched_at + _QUIET_S):
             time.sleep(0.05)

@@ -16,7 +16,16 @@ from notewell.index.plan import Plan, plan
 from notewell.index.remarks import Remarks
 from notewell.notes.tombstones import Tombstones
 from notewell.opener import is_in
-from notewell.sources.source import Comparing, Conversations, Detachable, Known, Linked, Narrowing, Source, Watchable
+from notewell.sources.source import (
+    Comparing,
+    Conversations,
+    Detachable,
+    Known,
+    Linked,
+    Narrowing,
+    Source,
+    Watchable,
+)
 from notewell.sources.trust import Trust
 from notewell.store.lazy import LazyModule
 from notewell.store.ports import Store
@@ -38,7 +47,9 @@ _DROP_BATCH = 200
 
 
 class _Found(NamedTuple):
-    """What a look at the sources found, what it skipped, whether it saw everything, and which paths are as known."""
+    """What a look at the sources found, what it skipped, whether it saw everything, and which paths
+    are as known.
+    """
 
     documents: list[tuple[Source, Document]]
     skipped: list[Skipped]
@@ -68,27 +79,43 @@ class Walk:
     redactor: Redactor | None = field(default=None, kw_only=True)
     trust: Trust | None = field(default=None, kw_only=True)
 
-    def sync(self, *, force: bool = False, deadline: float | None = None, progress: Progress = silent) -> SyncReport:
-        """Makes keywords current; the next sync goes on where a `deadline` (monotonic) cut, the newest notes first."""
+    def sync(
+        self, *, force: bool = False, deadline: float | None = None, progress: Progress = silent
+    ) -> SyncReport:
+        """Makes keywords current; the next sync goes on where a `deadline` (monotonic) cut, the
+        newest notes first.
+        """
         begun = time.perf_counter()
         with _uncollected():
             return self._sync(begun, force=force, deadline=deadline, progress=progress)
 
     def sync_some(
-        self, locations: Collection[str], *, deadline: float | None = None, progress: Progress = silent
+        self,
+        locations: Collection[str],
+        *,
+        deadline: float | None = None,
+        progress: Progress = silent,
     ) -> SyncReport | None:
-        """The same if these are all the files that changed since the last; None if it takes a look at everything."""
+        """The same if these are all the files that changed since the last; None if it takes a look
+        at everything.
+        """
         begun = time.perf_counter()
         forgotten, wanted, current = self._standing()
         first: Source = self.sources[0]
-        if wanted != current or not isinstance(first, Narrowing) or _is_anyones(locations, self.sources[1:]):
+        if (
+            wanted != current
+            or not isinstance(first, Narrowing)
+            or _is_anyones(locations, self.sources[1:])
+        ):
             return None
         found = first.scan_some(locations)
         if found is None:
             return None
         stored = self.store.documents.stored([*found.gone, *(d.path for d in found.documents)])
         work = plan(found.documents, stored)
-        if {place_of_note(path) for path in work.drop} & {stone.place for stone in forgotten.stones}:
+        if {place_of_note(path) for path in work.drop} & {
+            stone.place for stone in forgotten.stones
+        }:
             return None  # it may have another name now, under which it stays forgotten
         with _uncollected():
             readers = dict.fromkeys((d.path for d in found.documents), first)
@@ -96,7 +123,9 @@ class Walk:
             remarks.drop(found.gone)
             job = Job(work, readers, stored, forgotten, remarks, deadline=deadline)
             report = self._apply(job, progress)
-            return _told(report, work, (*found.skipped, *remarks.of_others(readers)), begun, complete=True)
+            return _told(
+                report, work, (*found.skipped, *remarks.of_others(readers)), begun, complete=True
+            )
 
     def _standing(self) -> tuple[Forgotten, dict[str, str], dict[str, str]]:
         """What is forgotten, what the index should be made with, and what it was made with."""
@@ -104,7 +133,9 @@ class Walk:
         wanted = {"analysis": self.signature, "forgotten": forgotten.signature}
         return forgotten, wanted, {key: str(self.store.get_meta(key) or "") for key in wanted}
 
-    def _sync(self, begun: float, *, force: bool, deadline: float | None, progress: Progress) -> SyncReport:
+    def _sync(
+        self, begun: float, *, force: bool, deadline: float | None, progress: Progress
+    ) -> SyncReport:
         stored = self.store.documents.stored()
         forgotten, wanted, current = self._standing()
         if not stored:
@@ -113,7 +144,9 @@ class Walk:
         again = fresh | self._due("forgotten", wanted, current, stored)
         # A stored size that no file has makes the plan read a document again.
         compared = (
-            {path: s._replace(size=-1) if path in again else s for path, s in stored.items()} if again else stored
+            {path: s._replace(size=-1) if path in again else s for path, s in stored.items()}
+            if again
+            else stored
         )
         documents, skipped, complete, same = self.scan(deadline, compared)
         work = plan((d for _, d in documents), compared, same=same, complete=complete)
@@ -125,7 +158,9 @@ class Walk:
         kept = {path: s for path, s in stored.items() if path not in fresh} if fresh else stored
         remarks = Remarks(self.store, self.signature, afresh=force)
         if complete:
-            remarks.drop([path for path in remarks.paths if path not in readers and path not in same])
+            remarks.drop(
+                [path for path in remarks.paths if path not in readers and path not in same]
+            )
         job = Job(work, readers, kept, forgotten, remarks, fresh, again, deadline)
         report = self._apply(job, progress)
         if complete and not report.left:
@@ -133,23 +168,33 @@ class Walk:
         return _told(report, work, (*skipped, *remarks.of_others()), begun, complete=complete)
 
     def remarks(self) -> Remarks:
-        """What is known of documents that could not be read, or only partly, when they were last read."""
+        """What is known of documents that could not be read, or only partly, when they were last
+        read.
+        """
         return Remarks(self.store, self.signature)
 
-    def _moved(self, work: Plan, readers: Mapping[str, Source], forgotten: Forgotten) -> list[Tombstone]:
-        """The tombstones of notes that are gone, for new notes with that text: what was renamed stays forgotten."""
+    def _moved(
+        self, work: Plan, readers: Mapping[str, Source], forgotten: Forgotten
+    ) -> list[Tombstone]:
+        """The tombstones of notes that are gone, for new notes with that text: what was renamed
+        stays forgotten.
+        """
         gone = {place_of_note(path) for path in work.drop}
         stones = [one for one in forgotten.stones if one.place in gone]
         found: list[Tombstone] = []
         for document in [d for d in work.add if stones and not _speaks(readers[d.path])]:
             with contextlib.suppress(OSError, ValueError):
-                here = Forgotten(tuple(replace(one, place=place_of_note(document.path)) for one in stones))
+                here = Forgotten(
+                    tuple(replace(one, place=place_of_note(document.path)) for one in stones)
+                )
                 text = self.safe(clean(readers[document.path].read(document)))
                 found += dict.fromkeys(stone for stone in here.found(text, document.path))
         return found
 
     def scan(self, deadline: float | None = None, known: Known | None = None) -> _Found:
-        """What all sources found together; what is as it is `known` may be in `same`, without a document."""
+        """What all sources found together; what is as it is `known` may be in `same`, without a
+        document.
+        """
         documents: dict[str, tuple[Source, Document]] = {}
         skipped: list[Skipped] = []
         same: Set[str] = frozenset()
@@ -173,7 +218,9 @@ class Walk:
         for key, value in wanted.items():
             if current[key] != value:
                 self.store.set_meta(key, value)
-                self.store.set_meta(f"{key}_since", "")  # else a later return to this value would look half done
+                self.store.set_meta(
+                    f"{key}_since", ""
+                )  # else a later return to this value would look half done
                 current[key] = value
 
     @property
@@ -187,7 +234,9 @@ class Walk:
     @property
     def knows_whose(self) -> bool:
         """Whether every passage was read under the trust that holds now."""
-        return self.trust is None or str(self.store.get_meta("analysis") or "").endswith(f" {self.trust.signature}")
+        return self.trust is None or str(self.store.get_meta("analysis") or "").endswith(
+            f" {self.trust.signature}"
+        )
 
     @property
     def _doubted(self) -> str:
@@ -195,9 +244,15 @@ class Walk:
         return self.trust.root if self.trust is not None and self.trust.doubt is not None else ""
 
     def _due(
-        self, what: str, wanted: Mapping[str, str], current: Mapping[str, str], stored: Mapping[str, Stored]
+        self,
+        what: str,
+        wanted: Mapping[str, str],
+        current: Mapping[str, str],
+        stored: Mapping[str, Stored],
     ) -> frozenset[str]:
-        """Paths that were indexed under another analysis or other tombstones, except those done since it changed."""
+        """Paths that were indexed under another analysis or other tombstones, except those done
+        since it changed.
+        """
         if current[what] == wanted[what]:
             return frozenset()
         since, _, name = str(self.store.get_meta(f"{what}_since") or "").partition(" ")
@@ -205,7 +260,8 @@ class Walk:
         if name != wanted[what] or not since or int(since) > now:
             since = str(now)
             self.store.set_meta(f"{what}_since", f"{since} {wanted[what]}")
-        # A time after now comes from a clock that was set back since: when that document was done is unknown.
+        # A time after now comes from a clock that was set back since: when that document was done
+        # is unknown.
         return frozenset(path for path, s in stored.items() if not int(since) <= s.synced_ns <= now)
 
     def _apply(self, job: Job, progress: Progress) -> SyncReport:
@@ -225,7 +281,9 @@ class Walk:
             if ahead is not None:
                 ahead.close()
 
-    def _applied(self, job: Job, todo: Sequence[Document], dropped: int, progress: Progress) -> SyncReport:
+    def _applied(
+        self, job: Job, todo: Sequence[Document], dropped: int, progress: Progress
+    ) -> SyncReport:
         new = {d.path for d in job.plan.add}
         counts: Counter[str] = Counter()
         skipped: list[Skipped] = []
@@ -236,7 +294,9 @@ class Walk:
                 while True:
                     document = todo[position]
                     position += 1
-                    late = job.waits(document, position - 1)  # a large file that would take longer than there is time
+                    late = job.waits(
+                        document, position - 1
+                    )  # a large file that would take longer than there is time
                     if reason := job.remarks.refused(document, sure=not late):
                         skipped.append(Skipped(document.path, reason, document.source))
                         job.remarks.note(document, reason, partly=False)
@@ -244,17 +304,27 @@ class Walk:
                         counts["same" if job.seems_same(document) else "left"] += 1
                     else:
                         done = self._one(document, job)
-                        counts[done.what if done.what != "put" else "added" if document.path in new else "changed"] += 1
+                        counts[
+                            done.what
+                            if done.what != "put"
+                            else "added"
+                            if document.path in new
+                            else "changed"
+                        ] += 1
                         counts["chunks"] += done.chunks
                         counts["forgotten"] += done.forgotten
                         if done.reason:
                             partly = done.what in ("put", "same")
-                            skipped.append(Skipped(document.path, done.reason, document.source, partly))
+                            skipped.append(
+                                Skipped(document.path, done.reason, document.source, partly)
+                            )
                     if position == len(todo) or time.monotonic() >= until or job.late(0, position):
                         break
                 job.remarks.save()
             if position < len(todo):
-                gc.collect(1)  # what other threads left; the values that stay are in an older generation by then
+                gc.collect(
+                    1
+                )  # what other threads left; the values that stay are in an older generation by then
             progress("notes", position, len(todo))
         counts.update("same" if job.seems_same(one) else "left" for one in todo[position:])
         return SyncReport(
@@ -301,20 +371,28 @@ class Walk:
             return _Outcome(found.what, found.reason, forgotten=found.hidden)
         words = words_of(found.chunks, names=found.names)
         stored = document.path in job.stored
-        fresh = document.path in job.fresh or (stored and self._renamed(document.path, found.chunks, words))
-        self.store.documents.put(document, found.digest, found.facts, found.chunks, words=words, fresh=fresh)
+        fresh = document.path in job.fresh or (
+            stored and self._renamed(document.path, found.chunks, words)
+        )
+        self.store.documents.put(
+            document, found.digest, found.facts, found.chunks, words=words, fresh=fresh
+        )
         self._link(document, job.readers[document.path], found.edges)
         return _Outcome("put", found.reason, chunks=len(found.chunks), forgotten=found.hidden)
 
     def _reader(self, forgotten: Forgotten) -> read_ahead.Reader:
-        return read_ahead.Reader(self.size, forgotten, self.redactor, self.extra_origin, self._doubted)
+        return read_ahead.Reader(
+            self.size, forgotten, self.redactor, self.extra_origin, self._doubted
+        )
 
     def _ahead(self, job: Job, todo: Sequence[Document]) -> read_ahead.ReadingAhead | None:
         """A second process for notes that can be read anywhere, where no time is set."""
         if not todo or job.deadline is not None:
             return None
         sources = [source.detached() for source in self.sources if isinstance(source, Detachable)]
-        numbers = {id(s): n for n, s in enumerate(s for s in self.sources if isinstance(s, Detachable))}
+        numbers = {
+            id(s): n for n, s in enumerate(s for s in self.sources if isinstance(s, Detachable))
+        }
         found = ((d, numbers.get(id(job.readers[d.path]))) for d in todo)
         tasks = [
             read_ahead.Task(document, number, job.digest(document))
@@ -324,21 +402,31 @@ class Walk:
         return read_ahead.ahead_of(self._reader(job.forgotten), sources, tasks)
 
     def _renamed(self, path: str, chunks: Sequence[Chunk], words: Sequence[ChunkWords]) -> bool:
-        """Whether a note has other names in its front matter than before, which passages that stay would not get."""
+        """Whether a note has other names in its front matter than before, which passages that stay
+        would not get.
+        """
         rows = {c.id: c.row for c in self.store.documents.chunks_of(path)}
         at = next((n for n, c in enumerate(chunks) if c.id in rows), None)
         if at is None:
             return False
         row = rows[chunks[at].id]
         known = self.store.keywords.chunk_terms([row]).get(row)
-        return known is None or known.head != ChunkWords(words[at].head, "", words[at].terms).fields().head
+        return (
+            known is None
+            or known.head != ChunkWords(words[at].head, "", words[at].terms).fields().head
+        )
 
     def _conversation(self, document: Document, source: Conversations, job: Job) -> _Outcome:
         from notewell.index.conversations import Washing, sync_session  # noqa: PLC0415 - few workspaces have transcripts
 
         wash = Washing(document.path, self.redactor, job.redacted, job.forgotten)
         what, reason, chunks = sync_session(
-            document, source, store=self.store, size=self.size, stored=job.before(document), wash=wash
+            document,
+            source,
+            store=self.store,
+            size=self.size,
+            stored=job.before(document),
+            wash=wash,
         )
         if what == "put":
             self._link(document, source)
@@ -350,7 +438,9 @@ class Walk:
         self.store.history.put_edges(document.path, [*edges, *further])
 
     def again(self, paths: Sequence[str]) -> None:
-        """Reads some documents again, whatever their stat; those that cannot be read are dropped."""
+        """Reads some documents again, whatever their stat; those that cannot be read are
+        dropped.
+        """
         found = {d.path: (s, d) for s, d in self.scan().documents} if paths else {}
         self.store.documents.drop([path for path in paths if path not in found])
         documents = [found[path] for path in paths if path in found]
@@ -367,14 +457,20 @@ class Walk:
     def copies_with(self, paths: Sequence[str], forgotten: Forgotten) -> list[str]:
         """Our own copies of conversations that still hold forgotten text."""
         speaking = [source for source in self.sources if _speaks(source)]
-        copies = [(path, copy) for source in speaking for path in paths if (copy := source.copy_of(path))]
+        copies = [
+            (path, copy) for source in speaking for path in paths if (copy := source.copy_of(path))
+        ]
         return [place for path, (place, text) in copies if forgotten.has(text, path)]
 
     def document(self, path: str) -> tuple[Source, Document] | None:
-        """The one document with a path and its source, without a scan of the others; None if there is none."""
+        """The one document with a path and its source, without a scan of the others; None if there
+        is none.
+        """
         chunks = self.store.documents.chunks_of(path)
         kind = chunks[0].source if chunks else ""
-        for source in sorted(self.sources, key=lambda s: s.name != kind):  # the likely one first: others may scan
+        for source in sorted(
+            self.sources, key=lambda s: s.name != kind
+        ):  # the likely one first: others may scan
             if (document := source.document(path)) is not None:
                 return source, document
         return None
@@ -391,13 +487,17 @@ class Walk:
         return ""
 
     def said(self, path: str, first: int, last: int) -> str:
-        """The turns on some lines of a transcript, as they would be indexed, without who spoke and when."""
+        """The turns on some lines of a transcript, as they would be indexed, without who spoke and
+        when.
+        """
         source, document = self.document(path) or (None, None)
         if document is None or not isinstance(source, Conversations):
             return ""
         return self._turns(source, document, first, last)
 
-    def _turns(self, source: Conversations, document: Document, first: int, last: int | None) -> str:
+    def _turns(
+        self, source: Conversations, document: Document, first: int, last: int | None
+    ) -> str:
         from notewell.text.transcript import wrapped  # noqa: PLC0415 - few workspaces have transcripts
 
         part = source.read_from(document, None) if last is None else None
@@ -435,16 +535,22 @@ def _is_anyones(locations: Collection[str], sources: Sequence[Source]) -> bool:
     return any(is_in(location, tree) for location in locations for tree in trees)
 
 
-def _told(report: SyncReport, work: Plan, skipped: Iterable[Skipped], begun: float, *, complete: bool) -> SyncReport:
+def _told(
+    report: SyncReport, work: Plan, skipped: Iterable[Skipped], begun: float, *, complete: bool
+) -> SyncReport:
     """A report with what was found before the work began."""
     took_ms = (time.perf_counter() - begun) * 1000
-    report = replace(report, unchanged=report.unchanged + work.unchanged, skipped=(*skipped, *report.skipped))
+    report = replace(
+        report, unchanged=report.unchanged + work.unchanged, skipped=(*skipped, *report.skipped)
+    )
     return replace(report, complete=complete and not report.left, took_ms=took_ms)
 
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without searches for cycles: a sync makes many values that stay and no cycle, and they take a tenth of it."""
+    """Without searches for cycles: a sync makes many values that stay and no cycle, and they take a
+    tenth of it.
+    """
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -454,7 +560,8 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-# A protocol check looks at every member, which takes longer than the rest of the work for a short note: once a class.
+# A protocol check looks at every member, which takes longer than the rest of the work for a short
+# note: once a class.
 _kinds: dict[type, tuple[bool, bool]] = {}
 
 

@@ -1,8 +1,8 @@
 """Noticing changes: a watch that syncs when notes change, and a feed from other machines.
 
-Where there are no notifications, a watch looks regularly. A tree has one watch, however many folders it holds. Of the
-root only its entries are watched, so that a repository around the notes costs nothing; a folder that appears there
-later gets its watch then.
+Where there are no notifications, a watch looks regularly. A tree has one watch, however many
+folders it holds. Of the root only its entries are watched, so that a repository around the notes
+costs nothing; a folder that appears there later gets its watch then.
 """
 
 from __future__ import annotations
@@ -40,12 +40,18 @@ class Watched:
 
 
 def note_folders(root: str) -> list[str] | None:
-    """The folders of a tree that may hold notes, itself first; None if there are too many or it cannot be read."""
+    """The folders of a tree that may hold notes, itself first; None if there are too many or it
+    cannot be read.
+    """
     found = [root]
     for folder in found:
         try:
             with os.scandir(folder) as entries:
-                inner = [e for e in entries if not e.name.startswith(".") and e.name not in IGNORED_FOLDERS]
+                inner = [
+                    e
+                    for e in entries
+                    if not e.name.startswith(".") and e.name not in IGNORED_FOLDERS
+                ]
                 found += [e.path for e in inner if e.is_dir(follow_symlinks=False)]
         except OSError:
             return None
@@ -55,13 +61,19 @@ def note_folders(root: str) -> list[str] | None:
 
 
 def watched(root: Path, extra_paths: Sequence[str], *, whole: bool = False) -> Watched:
-    """The folders of a workspace to watch, of those that exist now; if all of it is, each of its folders by itself."""
+    """The folders of a workspace to watch, of those that exist now; if all of it is, each of its
+    folders by itself.
+    """
     flat = {str(root)}
     if whole:
         if (folders := note_folders(str(root))) is None:
             return Watched((), (str(root),))
         flat.update(folders)
-    deep = {entry.path for entry in os.scandir(root) if entry.name.casefold() == "memory" and entry.is_dir()}
+    deep = {
+        entry.path
+        for entry in os.scandir(root)
+        if entry.name.casefold() == "memory" and entry.is_dir()
+    }
     for pattern in extra_paths:
         parts = os.path.join(root, os.path.expanduser(pattern)).split("/")
         magic = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))
@@ -73,7 +85,11 @@ def watched(root: Path, extra_paths: Sequence[str], *, whole: bool = False) -> W
         while not os.path.isdir(folder):
             folder = os.path.dirname(folder)
         flat.add(folder)
-    inner = {d for d in deep if any(d != other and d.startswith(other.rstrip("/") + "/") for other in deep)}
+    inner = {
+        d
+        for d in deep
+        if any(d != other and d.startswith(other.rstrip("/") + "/") for other in deep)
+    }
     return Watched(tuple(sorted(flat)), tuple(sorted(deep - inner)))
 
 
@@ -87,7 +103,9 @@ class Places:
     sources: Sequence[Source]
 
     def watched(self) -> Watched:
-        """Folders that hold what is indexed: notes, extra paths, images and sound, and the files of agents."""
+        """Folders that hold what is indexed: notes, extra paths, images and sound, and the files of
+        agents.
+        """
         own = self.settings
         return watched(
             self.root,
@@ -101,7 +119,12 @@ class Places:
 
     def trees(self) -> list[str]:
         """Folders and files outside the notes that sources read."""
-        return [tree for source in self.sources if isinstance(source, Watchable) for tree in source.trees()]
+        return [
+            tree
+            for source in self.sources
+            if isinstance(source, Watchable)
+            for tree in source.trees()
+        ]
 
     def whole(self) -> bool:
         """Whether all folders of the workspace may hold notes."""
@@ -109,7 +132,9 @@ class Places:
 
 
 class Watch:
-    """Syncs in a background thread when something changed; `callback` gets each report that did something."""
+    """Syncs in a background thread when something changed; `callback` gets each report that did
+    something.
+    """
 
     def __init__(
         self,
@@ -185,20 +210,29 @@ class Watch:
     def _poll_instead(self, reason: str) -> None:
         self.poll_s = POLL_S
         hint = "pip install 'notewell[watch]'" if "installed" in reason else ""
-        self.notices = (*self.notices, Notice("polling", f"{reason}: looking every {POLL_S:g} s", hint))
+        self.notices = (
+            *self.notices,
+            Notice("polling", f"{reason}: looking every {POLL_S:g} s", hint),
+        )
 
     def _listen(self) -> None:
         """Starts one flat and one deep watch, again only if the folders have changed."""
         if self.poll_s > 0:
             return
         folders = self._folders()
-        wanted = [(paths, deep) for paths, deep in ((folders.flat, False), (folders.deep, True)) if paths]
-        if [(listener.paths, listener.deep) for listener in self._listeners if listener.alive] == wanted:
+        wanted = [
+            (paths, deep) for paths, deep in ((folders.flat, False), (folders.deep, True)) if paths
+        ]
+        if [
+            (listener.paths, listener.deep) for listener in self._listeners if listener.alive
+        ] == wanted:
             return
         old, self._listeners = self._listeners, []
         try:
             for paths, deep in wanted:
-                self._listeners.append(_Listener(paths, self._changed, deep=deep, debounce_ms=self._debounce_ms))
+                self._listeners.append(
+                    _Listener(paths, self._changed, deep=deep, debounce_ms=self._debounce_ms)
+                )
         except OSError as error:
             for listener in self._listeners:
                 listener.close()
@@ -224,11 +258,14 @@ class Watch:
             except (NotewellError, OSError) as error:
                 # Another process may be indexing, or a disk may be away for a while: try again.
                 hint = error.hint if isinstance(error, NotewellError) else ""
-                report = SyncReport(notices=(Notice("not_synced", str(error), hint),), complete=False)
+                report = SyncReport(
+                    notices=(Notice("not_synced", str(error), hint),), complete=False
+                )
                 self._stop.wait(_AGAIN_S)
                 self._dirty.set()
             if report.pending and report.embedded:
-                self._dirty.set()  # vectors are made in slices, so that a change in between is seen soon
+                # vectors are made in slices, so that a change in between is seen soon
+                self._dirty.set()
             if self._callback is not None and (not self._first.is_set() or _did_something(report)):
                 self._callback(report)
             self._first.set()
@@ -236,14 +273,21 @@ class Watch:
 
 def _did_something(report: SyncReport) -> bool:
     codes = {notice.code for notice in report.notices}
-    return bool(report.added or report.changed or report.dropped or report.embedded or "not_synced" in codes)
+    return bool(
+        report.added or report.changed or report.dropped or report.embedded or "not_synced" in codes
+    )
 
 
 class _Listener:
     """A system watch over some folders, and the thread that listens to it."""
 
     def __init__(
-        self, paths: tuple[str, ...], changed: Callable[[Sequence[str]], None], *, deep: bool, debounce_ms: int
+        self,
+        paths: tuple[str, ...],
+        changed: Callable[[Sequence[str]], None],
+        *,
+        deep: bool,
+        debounce_ms: int,
     ) -> None:
         from watchfiles._rust_notify import RustNotify  # noqa: PLC0415 - the generator around it hides when it is ready
 
@@ -267,7 +311,9 @@ class _Listener:
         with self._notify as notify:
             while not self._closed.is_set():
                 # A change is passed on after this long without another.
-                found = notify.watch(self._debounce_ms, min(50, self._debounce_ms), 200, self._closed)
+                found = notify.watch(
+                    self._debounce_ms, min(50, self._debounce_ms), 200, self._closed
+                )
                 if found in ("signal", "stop"):
                     return
                 if found != "timeout":
@@ -275,7 +321,9 @@ class _Listener:
 
 
 class ChangeFeed:
-    """Calls back with the generation after a change by anybody in a shared store; some may be reported as one."""
+    """Calls back with the generation after a change by anybody in a shared store; some may be
+    reported as one.
+    """
 
     def __init__(self, store: Shared, callback: Callable[[int], None]) -> None:
         self._store = store
@@ -302,7 +350,9 @@ class ChangeFeed:
                     self._callback(now)
                 known = now
                 self._ready.set()
-                self._store.listen(_LISTEN_S, since=now)  # a change since then ends the wait at once
+                self._store.listen(
+                    _LISTEN_S, since=now
+                )  # a change since then ends the wait at once
             except StoreError:
                 self._stop.wait(_AGAIN_S)
 

@@ -1,4 +1,6 @@
-"""The days of a memory, the newest first, each with the notes and conversations that have something of it."""
+"""The days of a memory, the newest first, each with the notes and conversations that have something
+of it.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,20 @@ class Day:
 
 
 def days(store: Store, filters: Filters) -> tuple[list[Day], str | None]:
-    """The newest days that pass the filters, and the day to go on from; None where there is no other."""
+    """The newest days that pass the filters, and the day to go on from; None where there is no
+    other.
+    """
     known = [one.day for one in store.history.days(filters)][::-1]
     shown, rest = known[:_DAYS], known[_DAYS:]
     if not shown:
         return [], None
-    inside = replace(filters, since=dt.date.fromisoformat(shown[-1]), until=dt.date.fromisoformat(shown[0]))
+    inside = replace(
+        filters, since=dt.date.fromisoformat(shown[-1]), until=dt.date.fromisoformat(shown[0])
+    )
     moments = store.history.moments(inside, limit=_MOST_MOMENTS)
-    if len(moments) == _MOST_MOMENTS:  # the oldest of these days may be cut, so it is left for the next look
+    if (
+        len(moments) == _MOST_MOMENTS
+    ):  # the oldest of these days may be cut, so it is left for the next look
         whole = {m.when[:10] for m in moments} - {moments[0].when[:10]}
         cut = [day for day in shown if day not in whole]
         if len(cut) < len(shown):
@@ -72,4 +80,6 @@ def _entry(own: Sequence[Chunk]) -> DayEntry:
     topics = dict.fromkeys(title for c in own for title in c.heading if title != first.facts.title)
     line = next((line for line in first.text.splitlines() if line.strip()), "").strip()
     title = first.facts.title or first.path
-    return DayEntry(first.path, title, first.source, tuple(topics)[:_TOPICS], first.citation, line[:_LINE])
+    return DayEntry(
+        first.path, title, first.source, tuple(topics)[:_TOPICS], first.citation, line[:_LINE]
+    )

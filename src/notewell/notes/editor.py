@@ -1,8 +1,10 @@
-"""Writing notes on disk: completely or not at all, one notewell process at a time, keeping what other programs write.
+"""Writing notes on disk: completely or not at all, one notewell process at a time, keeping what
+other programs write.
 
-A short text at the end of a file is appended in one write, so no other program's bytes can get lost. Any other change,
-and a long text that a crash could cut in two, goes into a new file that is renamed over the old one, if the old one is
-still as it was read; what another program appends to the old one in that moment is copied over.
+A short text at the end of a file is appended in one write, so no other program's bytes can get
+lost. Any other change, and a long text that a crash could cut in two, goes into a new file that is
+renamed over the old one, if the old one is still as it was read; what another program appends to
+the old one in that moment is copied over.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ class Written:
 class Notes:
     """Writes the notes of a workspace."""
 
-    def __init__(self, files: NoteFiles, lock_path: Path | None, refuse: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, files: NoteFiles, lock_path: Path | None, refuse: Callable[[str], None] | None = None
+    ) -> None:
         """`refuse` raises for a location where nothing may be written, as it is another user's."""
         self.files = files
         self._refuse = refuse or (lambda _location: None)
@@ -51,12 +55,18 @@ class Notes:
         self._opener: Opener = files.opener
 
     def locate(self, path: str) -> tuple[str, str]:
-        """The path of a note in the workspace and its resolved location; UsageError where none may be written."""
+        """The path of a note in the workspace and its resolved location; UsageError where none may
+        be written.
+        """
         if not path.strip() or "\0" in path:
-            raise UsageError(f"{path!r} is not a file name", hint="name a note, such as memory/topic.md")
+            raise UsageError(
+                f"{path!r} is not a file name", hint="name a note, such as memory/topic.md"
+            )
         asked = os.path.normpath(os.path.join(self.files.root, os.path.expanduser(path)))
         if reason := self.files.refuses(asked):
-            raise UsageError(f"{path} cannot be written: {reason}", hint="name a note, such as memory/topic.md")
+            raise UsageError(
+                f"{path} cannot be written: {reason}", hint="name a note, such as memory/topic.md"
+            )
         real = os.path.realpath(asked)
         if os.path.isdir(real):
             raise UsageError(f"{path} is a folder", hint="name a file in it")
@@ -71,7 +81,9 @@ class Notes:
         """One writer of ours at a time, across processes."""
         with locked(self.lock_path, wait_s=_LOCK_WAIT_S) as mine:
             if not mine:
-                raise StoreBusyError("another process is writing notes of this workspace", hint="try again")
+                raise StoreBusyError(
+                    "another process is writing notes of this workspace", hint="try again"
+                )
             yield
 
     @contextlib.contextmanager
@@ -82,27 +94,41 @@ class Notes:
             yield
 
     def sweep(self, location: str) -> None:
-        """Deletes drafts beside a note that a killed process left; under the lock they can be nobody else's."""
+        """Deletes drafts beside a note that a killed process left; under the lock they can be
+        nobody else's.
+        """
         folder = os.path.dirname(location)
         with contextlib.suppress(OSError):
             for name in os.listdir(folder) if self.lock_path else ():
                 if name.startswith(".") and name.endswith(_FRESH):
                     os.unlink(os.path.join(folder, name))
 
-    def add(self, location: str, compose: Callable[[str], Insertion | None], *, start: str) -> Written | None:
-        """Inserts what `compose`, maybe called again, makes of the present text; a new file begins with `start`."""
+    def add(
+        self, location: str, compose: Callable[[str], Insertion | None], *, start: str
+    ) -> Written | None:
+        """Inserts what `compose`, maybe called again, makes of the present text; a new file begins
+        with `start`.
+        """
         with _explained(location), self._writing_at(location):
             written = self._add(location, compose, start)
         if written is not None:
-            # After the lock, so that several writers wait for the disk together, not one after another.
+            # After the lock, so that several writers wait for the disk together, not one after
+            # another.
             try:
                 self._sync(location)
             except OSError as error:
-                message = f"{location} has the text, but the disk did not confirm it: {error.strerror or error}"
-                raise NoteError(message, hint="check the disk, then run it again: it is not written twice") from error
+                message = (
+                    f"{location} has the text, but the disk did not confirm it: "
+                    f"{error.strerror or error}"
+                )
+                raise NoteError(
+                    message, hint="check the disk, then run it again: it is not written twice"
+                ) from error
         return written
 
-    def _add(self, location: str, compose: Callable[[str], Insertion | None], start: str) -> Written | None:
+    def _add(
+        self, location: str, compose: Callable[[str], Insertion | None], start: str
+    ) -> Written | None:
         created = False
         for _ in range(_TRIES):
             try:
@@ -124,9 +150,13 @@ class Notes:
                 if created:
                     self._take_back(location, start)
                 raise
-        raise StoreBusyError(f"{location} keeps changing", hint="try again when the other program is done")
+        raise StoreBusyError(
+            f"{location} keeps changing", hint="try again when the other program is done"
+        )
 
-    def change(self, location: str, edit: Callable[[str], str], *, keep: Callable[[bytes], None]) -> bool:
+    def change(
+        self, location: str, edit: Callable[[str], str], *, keep: Callable[[bytes], None]
+    ) -> bool:
         """Rewrites a note; `keep` gets its bytes first. Returns whether anything changed."""
         with self._writing_at(location), _explained(location):
             self.sweep(location)
@@ -139,7 +169,9 @@ class Notes:
                 keep(data)
                 if self._swap(location, data, encode_like(new, data)):
                     return True
-        raise StoreBusyError(f"{location} keeps changing", hint="try again when the other program is done")
+        raise StoreBusyError(
+            f"{location} keeps changing", hint="try again when the other program is done"
+        )
 
     def look(self, location: str) -> bytes | None:
         """The bytes of a note; None where there is none."""
@@ -148,7 +180,8 @@ class Notes:
         return None
 
     def exchange(self, location: str, before: bytes | None, after: bytes | None) -> bool:
-        """Makes a note what was decided for it; False if it is not as it was then, and nothing is written.
+        """Makes a note what was decided for it; False if it is not as it was then, and nothing is
+        written.
 
         None is a note that does not exist.
         """
@@ -172,7 +205,9 @@ class Notes:
             return True
 
     def put(self, location: str, data: bytes) -> bool:
-        """Makes a note that only its owner can read, completely or not at all; False where there is one already."""
+        """Makes a note that only its owner can read, completely or not at all; False where there is
+        one already.
+        """
         with self._writing_at(location), _explained(location):
             if os.path.lexists(location):
                 return False
@@ -191,7 +226,9 @@ class Notes:
     def _bytes(self, location: str) -> bytes:
         return self._opener.read(location, most=MOST_KEPT_BYTES)
 
-    def _create(self, location: str, start: str, compose: Callable[[str], Insertion | None]) -> None:
+    def _create(
+        self, location: str, start: str, compose: Callable[[str], Insertion | None]
+    ) -> None:
         """Creates a note with its first lines, unless another process just did."""
         if compose(start) is None:
             return
@@ -206,7 +243,9 @@ class Notes:
                 os.unlink(location)
 
     def _append(self, location: str, data: bytes, found: Insertion) -> tuple[int, int, str] | None:
-        """Appends in one write; None when another file has taken the name of the one that was written."""
+        """Appends in one write; None when another file has taken the name of the one that was
+        written.
+        """
         _, codec = encoding_of(data)
         more = found.text.encode(codec)
         handle = self._opener.open(location, os.O_RDWR | os.O_APPEND)
@@ -226,8 +265,13 @@ class Notes:
         begun = end - len(more)
         if not same and more not in self._bytes(location):
             return None  # an editor replaced the file: write into the new one
-        if begun > len(data) and there[begun - 1 : begun] not in b"\r\n" and more[:1] not in b"\r\n":
-            # Another program left an unfinished line just before our write: the entry must not continue it.
+        if (
+            begun > len(data)
+            and there[begun - 1 : begun] not in b"\r\n"
+            and more[:1] not in b"\r\n"
+        ):
+            # Another program left an unfinished line just before our write: the entry must not
+            # continue it.
             parted = there[:begun] + "\n".encode(codec) + there[begun:]
             if self._swap(location, there, parted):
                 there, begun = parted, begun + len("\n".encode(codec))
@@ -293,7 +337,11 @@ def _explained(location: str) -> Iterator[None]:
             message = f"the file name has too many letters: {os.path.basename(location)[:40]}…"
             raise UsageError(message, hint="give it a shorter name") from error
         message = f"{location} cannot be written: {error.strerror or error}"
-        mine = made_mine(location, os.path.dirname(location)) if isinstance(error, PermissionError) else ""
+        mine = (
+            made_mine(location, os.path.dirname(location))
+            if isinstance(error, PermissionError)
+            else ""
+        )
         hint = f"{mine or 'check the disk and the permissions'}; the note is as it was"
         raise NoteError(message, hint=hint) from error
 
@@ -303,7 +351,9 @@ def _text(data: bytes, location: str) -> str:
     try:
         return decode_exactly(data)
     except ValueError as error:
-        raise UsageError(f"{location} cannot be written: {error}", hint="name a Markdown file") from None
+        raise UsageError(
+            f"{location} cannot be written: {error}", hint="name a Markdown file"
+        ) from None
 
 
 def _read(handle: int, start: int, end: int) -> bytes:

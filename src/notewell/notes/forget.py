@@ -1,4 +1,6 @@
-"""Forgetting: what a user names, out of the index for good and out of the files if asked, with a receipt as proof."""
+"""Forgetting: what a user names, out of the index for good and out of the files if asked, with a
+receipt as proof.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ class Rewritten:
 class Receipt:
     """What was forgotten and what proves it; `id` is empty when it was only a preview.
 
-    `elsewhere` cites passages of other notes that hold the same text: with `everywhere` it is forgotten there too.
+    `elsewhere` cites passages of other notes that hold the same text: with `everywhere` it is
+    forgotten there too.
     """
 
     id: str
@@ -64,7 +67,8 @@ class Receipt:
     def proved(self) -> bool:
         """Whether nothing of it was found again, in an answer or in the bytes of the index.
 
-        Unless it was forgotten everywhere, answers from the notes of `elsewhere` may have it, and so may their bytes.
+        Unless it was forgotten everywhere, answers from the notes of `elsewhere` may have it, and
+        so may their bytes.
         """
         return bool(self.id) and not self.still_found and not self.lingering
 
@@ -81,77 +85,112 @@ class ForgetContext:
 
 
 def forget(
-    context: ForgetContext, pieces: Sequence[Piece], *, everywhere: bool, from_files: bool, backup: bool
+    context: ForgetContext,
+    pieces: Sequence[Piece],
+    *,
+    everywhere: bool,
+    from_files: bool,
+    backup: bool,
 ) -> Receipt:
-    """Forgets the pieces: tombstones first, then the files if asked, then the index, then every byte that is left.
+    """Forgets the pieces: tombstones first, then the files if asked, then the index, then every
+    byte that is left.
 
     Each goes from its own note, or with `everywhere` its text from every note in the index.
     """
     store, walk = context.walk.store, context.walk
     walk.tombstones.require_all()
-    made = context.now.isoformat()  # to the microsecond: what is lifted and forgotten again is another receipt
+    made = (
+        context.now.isoformat()
+    )  # to the microsecond: what is lifted and forgotten again is another receipt
     mark = "\0".join([made, *(f"{p.citation}\0{p.text}" for p in pieces)])
     receipt = hashlib.blake2b(mark.encode("utf-8", "replace"), digest_size=5).hexdigest()
     stones = [
         stone
         for p in pieces
-        for stone in tombstones(p.text, p.path, everywhere=everywhere, made=made, receipt=receipt, id=p.id)
+        for stone in tombstones(
+            p.text, p.path, everywhere=everywhere, made=made, receipt=receipt, id=p.id
+        )
     ]
     same = tuple(elsewhere(store, pieces))
     known = walk.tombstones.load()
     current = (store.get_meta("forgotten") or "") == known.signature
     walk.tombstones.add(stones)
     try:
-        files, kept = _from_files(context, pieces, receipt, backup=backup) if from_files else ((), ())
+        files, kept = (
+            _from_files(context, pieces, receipt, backup=backup) if from_files else ((), ())
+        )
     except ChangedError:
         walk.tombstones.lift(lambda stone: stone.receipt == receipt)
         raise
     touched = {p.path for p in pieces} | (_copies(store, pieces) if everywhere else set())
     before = _ids(store, touched)
     walk.again(sorted(touched))
-    if current:  # otherwise the next sync still has to remove the text of tombstones that others made
+    if (
+        current
+    ):  # otherwise the next sync still has to remove the text of tombstones that others made
         store.set_meta("forgotten", Forgotten((*known.stones, *stones)).signature)
     own = Forgotten(tuple(stones))
     probes = _probes_of(pieces)
     vectors, lingering = _scrub(store)
     checked, found = _looked_through(store, probes)
     lingering += found
-    lingering += [f"our copy of it still has it: {place}" for place in walk.copies_with(sorted(touched), own)]
+    lingering += [
+        f"our copy of it still has it: {place}" for place in walk.copies_with(sorted(touched), own)
+    ]
     if context.backups is not None:
         UndoLog(context.backups.with_name("changes")).forget(own)
         old = _old_backups(context.backups, own, pieces, receipt)
         lingering += [f"an earlier backup has it: {place}" for place in old]
     return Receipt(
-        receipt, tuple(pieces), everywhere, same, tuple(files), tuple(kept),
-        chunks=len(before - _ids(store, touched)), vectors=vectors, tombstones=len(stones),
-        searched=len(probes), still_found=tuple(_found_again(store, own, pieces)), lingering=tuple(lingering),
+        receipt,
+        tuple(pieces),
+        everywhere,
+        same,
+        tuple(files),
+        tuple(kept),
+        chunks=len(before - _ids(store, touched)),
+        vectors=vectors,
+        tombstones=len(stones),
+        searched=len(probes),
+        still_found=tuple(_found_again(store, own, pieces)),
+        lingering=tuple(lingering),
         checked=tuple(checked),
-    )  # fmt: skip
+    )
 
 
 def _scrub(store: Store) -> tuple[int, list[str]]:
-    """Removes what is left of deleted text from the index; how many vectors, and where bytes may remain."""
+    """Removes what is left of deleted text from the index; how many vectors, and where bytes may
+    remain.
+    """
     lingering: list[str] = []
     vectors = 0
     try:
         vectors, clean_file = store.scrub()
         if not clean_file and store.shared is None:
-            lingering.append("another process reads the index: bytes may stay in its WAL until it is closed")
+            lingering.append(
+                "another process reads the index: bytes may stay in its WAL until it is closed"
+            )
     except StoreError as error:
         lingering.append(f"the index could not be rewritten, so bytes may stay in it: {error}")
     if store.file is not None:
-        # A damaged index that was set aside still holds the text, and nothing that the notes do not have.
+        # A damaged index that was set aside still holds the text, and nothing that the notes do not
+        # have.
         for old in store.file.parent.glob(f"{store.file.stem}.damaged-*"):
             old.unlink(missing_ok=True)
     return vectors, lingering
 
 
 def undo(context: ForgetContext, name: str) -> list[Tombstone]:
-    """Lifts the tombstones of a receipt or of a passage's id, with others of the same text, and returns them."""
+    """Lifts the tombstones of a receipt or of a passage's id, with others of the same text, and
+    returns them.
+    """
     known = context.walk.tombstones.load().stones
     gone = {(s.hash, s.place) for s in known if name in (s.receipt, s.id)}
     if not gone:
-        raise NotFoundError(f"no receipt and no forgotten passage is called {name!r}", hint="give the receipt's name")
+        raise NotFoundError(
+            f"no receipt and no forgotten passage is called {name!r}",
+            hint="give the receipt's name",
+        )
     context.walk.tombstones.lift(lambda one: (one.hash, one.place) in gone)
     return [s for s in known if (s.hash, s.place) in gone]
 
@@ -173,7 +212,9 @@ def _copies(store: Store, pieces: Iterable[Piece]) -> set[str]:
 
 
 def elsewhere(store: Store, pieces: Sequence[Piece]) -> list[str]:
-    """Citations of passages in other notes that hold a part of the pieces; a line of a few letters does not count."""
+    """Citations of passages in other notes that hold a part of the pieces; a line of a few letters
+    does not count.
+    """
     own = Forgotten(tuple(stone for p in pieces for stone in tombstones(p.text, p.path)))
     return [
         chunk.citation
@@ -186,7 +227,9 @@ def elsewhere(store: Store, pieces: Sequence[Piece]) -> list[str]:
 def _from_files(
     context: ForgetContext, pieces: Sequence[Piece], receipt: str, *, backup: bool
 ) -> tuple[list[Rewritten], list[str]]:
-    """Takes the pieces out of their notes; transcripts belong to the programs that write them and are left alone."""
+    """Takes the pieces out of their notes; transcripts belong to the programs that write them and
+    are left alone.
+    """
     files: list[Rewritten] = []
     left_alone: list[str] = []
     by_path: dict[str, list[Piece]] = {}
@@ -232,7 +275,9 @@ def _changed(path: str) -> StoreError:
 
 
 def cut_out(text: str, pieces: Iterable[Piece], safe: Callable[[str], str]) -> str:
-    """A note without the pieces: without their lines where they fill them, else without their words."""
+    """A note without the pieces: without their lines where they fill them, else without their
+    words.
+    """
     # A piece has the text of the index, without secrets; the note has them.
     known = split_lines(safe(clean(text)))
     for first, last, own in reversed(_merged(pieces)):
@@ -252,13 +297,17 @@ def cut_out(text: str, pieces: Iterable[Piece], safe: Callable[[str], str]) -> s
             raise _changed(piece.path)
         if count < expected:
             hint = f"name its lines: notewell forget {piece.path}:{first}-{last} --from-files --yes"
-            raise StoreError(f"a secret is on a part of the lines {first}-{last} of {piece.path}", hint=hint)
+            raise StoreError(
+                f"a secret is on a part of the lines {first}-{last} of {piece.path}", hint=hint
+            )
         text = "".join((*ends[: first - 1], less, *ends[last:]))
     return text
 
 
 def _has_more(data: bytes, whole: Piece, safe: Callable[[str], str]) -> bool:
-    """Whether a note says more than when it was chosen to be deleted: nobody asked to delete that."""
+    """Whether a note says more than when it was chosen to be deleted: nobody asked to delete
+    that.
+    """
     try:
         now = units(safe(clean(decode(data))))
     except ValueError:
@@ -310,7 +359,9 @@ def _looked_through(store: Store, probes: Sequence[bytes]) -> tuple[Sequence[str
 
 
 def _files_with(store: Store, probes: Sequence[bytes]) -> list[str]:
-    """Files of the index that have the bytes of a probe which no passage of the index has any more."""
+    """Files of the index that have the bytes of a probe which no passage of the index has any
+    more.
+    """
     found: list[str] = []
     if store.file is None:
         return found
@@ -321,13 +372,18 @@ def _files_with(store: Store, probes: Sequence[bytes]) -> list[str]:
             beside(place).file(place) as file,
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
         ):
-            if any(data.find(probe) >= 0 and not store.documents.says(probe.decode()) for probe in probes):
+            if any(
+                data.find(probe) >= 0 and not store.documents.says(probe.decode())
+                for probe in probes
+            ):
                 found.append(place.name)
     return found
 
 
 def _found_again(store: Store, own: Forgotten, pieces: Sequence[Piece]) -> list[str]:
-    """Citations of passages that a search for the forgotten words brings and that still hold them."""
+    """Citations of passages that a search for the forgotten words brings and that still hold
+    them.
+    """
     found: dict[str, None] = {}
     for piece in pieces[:_PROBES]:
         words = query_terms(" ".join(normal_words(piece.text)[:200])).words

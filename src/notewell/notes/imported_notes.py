@@ -1,8 +1,10 @@
-"""Importing: what people bring becomes notes with front matter. A second import adds what is new and doubles nothing.
+"""Importing: what people bring becomes notes with front matter. A second import adds what is new
+and doubles nothing.
 
-Each folder of imported notes has an `imported.jsonl`, which remembers what was written: so a note that a person edits
-is not overwritten, one that they delete or move stays away, and an older export changes nothing. The list is a help:
-without it a note is known by the end of its name, and a part of it by its words.
+Each folder of imported notes has an `imported.jsonl`, which remembers what was written: so a note
+that a person edits is not overwritten, one that they delete or move stays away, and an older export
+changes nothing. The list is a help: without it a note is known by the end of its name, and a part
+of it by its words.
 """
 
 from __future__ import annotations
@@ -38,8 +40,9 @@ _TRIES = 20
 class ImportedFile:
     """What became of one file: how many items it has of which formats, and what was done with them.
 
-    `new`, `updated` and `extended` notes were written, or would be; an `extended` one has edits of a person, and got
-    what is new at its end. `edited` and `deleted` ones were left as the person wants them.
+    `new`, `updated` and `extended` notes were written, or would be; an `extended` one has edits of
+    a person, and got what is new at its end. `edited` and `deleted` ones were left as the person
+    wants them.
     """
 
     file: str
@@ -77,7 +80,9 @@ class Imported:
 def import_files(
     notes: Notes, places: Sequence[str], *, dry_run: bool = False, progress: Progress = silent
 ) -> Imported:
-    """Imports files, archives and folders, one after another; each is read to its end before anything is written."""
+    """Imports files, archives and folders, one after another; each is read to its end before
+    anything is written.
+    """
     writer = _Writer(notes)
     done: list[ImportedFile] = []
     for place in places:
@@ -85,7 +90,9 @@ def import_files(
         try:
             found = writer.look(bundle)
             if not dry_run and found.to_write:
-                found = replace(writer.write(bundle, found.to_write, progress), skipped=found.skipped)
+                found = replace(
+                    writer.write(bundle, found.to_write, progress), skipped=found.skipped
+                )
         except NotewellError as error:
             found = ImportedFile(place, error=error)
         done.append(replace(found, file=place))
@@ -118,7 +125,9 @@ class _Shelf:
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """What is to be done with an item: the bytes of its note now, and the text that it shall have."""
+    """What is to be done with an item: the bytes of its note now, and the text that it shall
+    have.
+    """
 
     outcome: str
     path: str = ""
@@ -159,7 +168,9 @@ class _Writer:
 
         return self._counted(bundle, one)
 
-    def _counted(self, bundle: Bundle, act: Callable[[_Shelf, Format, Item, str], str]) -> ImportedFile:
+    def _counted(
+        self, bundle: Bundle, act: Callable[[_Shelf, Format, Item, str], str]
+    ) -> ImportedFile:
         counts: Counter[str] = Counter()
         formats: dict[str, None] = {}
         seen: set[tuple[str, str]] = set()
@@ -171,19 +182,30 @@ class _Writer:
                 counts[act(self._shelf(kind), kind, item, key)] += 1
             seen |= marks
         return ImportedFile(
-            bundle.place, tuple(formats), sum(counts.values()), new=counts["new"], updated=counts["updated"],
-            extended=counts["extended"], unchanged=counts["unchanged"], edited=counts["edited"],
-            deleted=counts["deleted"], skipped=tuple(bundle.skipped),
-        )  # fmt: skip
+            bundle.place,
+            tuple(formats),
+            sum(counts.values()),
+            new=counts["new"],
+            updated=counts["updated"],
+            extended=counts["extended"],
+            unchanged=counts["unchanged"],
+            edited=counts["edited"],
+            deleted=counts["deleted"],
+            skipped=tuple(bundle.skipped),
+        )
 
     def settle(self) -> None:
-        """Clears away what a killed process left, and shortens lists that have grown by many changes."""
+        """Clears away what a killed process left, and shortens lists that have grown by many
+        changes.
+        """
         for shelf in self._shelves.values() if self.written else ():
             place = os.path.join(self._root, shelf.folder, LIST)
             with self._notes.writing(), contextlib.suppress(OSError):  # neither does any harm
                 self._notes.sweep(place)
                 if shelf.lines > _MANY_LINES and shelf.lines > 2 * len(shelf.rows):
-                    self._opener.replace(place, "".join(map(_line, shelf.rows.values())).encode("utf-8"), mode=0o600)
+                    self._opener.replace(
+                        place, "".join(map(_line, shelf.rows.values())).encode("utf-8"), mode=0o600
+                    )
 
     def _shelf(self, kind: Format) -> _Shelf:
         if kind.name not in self._shelves:
@@ -192,7 +214,9 @@ class _Writer:
 
     @cached_property
     def _base(self) -> str:
-        """Where imported notes go: below `memory/`, unless the folder's own notes are the memory here."""
+        """Where imported notes go: below `memory/`, unless the folder's own notes are the memory
+        here.
+        """
         beside = os.path.join(self._root, PLACES[1], "x", _PROBE)
         if any(name.casefold() in ("memory", "memory.md") for name in os.listdir(self._root)):
             return PLACES[0]
@@ -200,7 +224,9 @@ class _Writer:
         return PLACES[1] if own else PLACES[0]
 
     def _opened(self, folder: str) -> _Shelf:
-        """A folder of imported notes with its list; UsageError where notes in it would not be read."""
+        """A folder of imported notes with its list; UsageError where notes in it would not be
+        read.
+        """
         self._notes.locate(f"{folder}/{_PROBE}")
         place = os.path.join(self._root, folder)
         shelf = _Shelf(folder)
@@ -228,7 +254,9 @@ class _Writer:
         row = shelf.rows.get(key)
         if row is None and not item.grows and _content(item) in shelf.contents:
             return _Planned("unchanged")  # the same document under another name
-        if row is not None and (_is_older(item, row) or {digest(p.key) for p in item.parts} <= set(row.parts)):
+        if row is not None and (
+            _is_older(item, row) or {digest(p.key) for p in item.parts} <= set(row.parts)
+        ):
             return _Planned("unchanged")
         new = note_of(item, kind.name)
         path = row.path if row else shelf.names.get(key, "")
@@ -257,7 +285,9 @@ class _Writer:
         return replace(planned, outcome="extended" if more != text else "edited", new=more)
 
     def _write(self, shelf: _Shelf, kind: Format, item: Item, key: str) -> str:
-        """Writes a note and then its line in the list; if another program was faster, it is planned again."""
+        """Writes a note and then its line in the list; if another program was faster, it is planned
+        again.
+        """
         for _ in range(_TRIES):
             planned = self._plan(shelf, kind, item, key)
             if planned.outcome not in ("new", "updated", "extended"):
@@ -272,7 +302,9 @@ class _Writer:
                 break
             shelf.names.setdefault(key, planned.path)
         else:
-            raise NoteError(f"{planned.path} keeps changing", hint="try again when the other program is done")
+            raise NoteError(
+                f"{planned.path} keeps changing", hint="try again when the other program is done"
+            )
         if planned.path and planned.outcome != "deleted":
             self._list(shelf, item, key, planned)
         return planned.outcome
@@ -308,7 +340,9 @@ class _Writer:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             message = f"{shelf.folder}/{LIST} cannot be written: {error.strerror or error}"
-            raise NoteError(message, hint="check the disk, then run it again: nothing is written twice") from error
+            raise NoteError(
+                message, hint="check the disk, then run it again: nothing is written twice"
+            ) from error
         shelf.rows[key] = row
         shelf.contents.add(_content(item))
         shelf.lines += 1
@@ -334,7 +368,9 @@ def _is_older(item: Item, row: _Row) -> bool:
 
 
 def _rows(data: bytes, folder: str) -> Iterator[_Row]:
-    """The lines of a list that are whole and name a note in its folder; a list may come with a clone."""
+    """The lines of a list that are whole and name a note in its folder; a list may come with a
+    clone.
+    """
     for line in data.split(b"\n"):
         try:
             fields = json.loads(line)
@@ -342,7 +378,12 @@ def _rows(data: bytes, folder: str) -> Iterator[_Row]:
         except (ValueError, TypeError, KeyError, RecursionError):
             continue  # the end of a line that a power cut took, or nonsense
         words = all(isinstance(one, str) for one in (row.id, row.path, row.note, row.changed))
-        if words and os.path.dirname(row.path) == folder and row.path.endswith(".md") and "\\" not in row.path:
+        if (
+            words
+            and os.path.dirname(row.path) == folder
+            and row.path.endswith(".md")
+            and "\\" not in row.path
+        ):
             yield row
 
 

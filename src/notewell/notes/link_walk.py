@@ -1,4 +1,6 @@
-"""Where a passage comes from and what follows from it: a bounded walk over the links between notes."""
+"""Where a passage comes from and what follows from it: a bounded walk over the links between
+notes.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,8 @@ class Node:
 class Hop:
     """One edge of the walk: `parent` is the number of the hop it goes on from (-1: the start).
 
-    `out`: the parent has the link to the node; `in`: the node has it to the parent. `again`: walked elsewhere.
+    `out`: the parent has the link to the node; `in`: the node has it to the parent. `again`: walked
+    elsewhere.
     """
 
     kind: str
@@ -85,15 +88,21 @@ class LinkResolver:
         return Node(path, chunks[0] if chunks else None, whole=True)
 
     def find(self, place: End, base: str = "", *, short_ids: bool = True) -> Node:
-        """What a place means, seen from the note that names it: path, then name, then id, then content."""
+        """What a place means, seen from the note that names it: path, then name, then id, then
+        content.
+        """
         key = (place, base, short_ids)
         if key not in self._found:
             self._found[key] = self._find(place, base, short_ids)
         return self._found[key]
 
     def ends(self, edge: Edge) -> tuple[Node, Node]:
-        """What both ends of an edge mean; the word of a dangling link must not meet the beginning of some id."""
-        return self.find(edge.start), self.find(edge.end, edge.start.name, short_ids=edge.kind != "references")
+        """What both ends of an edge mean; the word of a dangling link must not meet the beginning
+        of some id.
+        """
+        return self.find(edge.start), self.find(
+            edge.end, edge.start.name, short_ids=edge.kind != "references"
+        )
 
     def _find(self, place: End, base: str, short_ids: bool) -> Node:  # noqa: FBT001
         if path := self._path(place, base):
@@ -132,7 +141,9 @@ def check_kind(kind: str) -> None:
         raise UsageError(f"{kind!r} is not a kind of link", hint=hint)
 
 
-def edge_between(resolver: LinkResolver, kind: str, start: Node, end: Node) -> tuple[Edge, Callable[[Edge], bool]]:
+def edge_between(
+    resolver: LinkResolver, kind: str, start: Node, end: Node
+) -> tuple[Edge, Callable[[Edge], bool]]:
     """An edge that outlives edits and renames, and a test whether another edge is the same."""
     if start.key == end.key:
         raise UsageError("a passage cannot be linked to itself", hint="name two different ones")
@@ -216,24 +227,38 @@ def _around(
     keys = [link_key(node.path), *(c.id for c in ours)]
     more = [(e, *resolver.ends(e)) for c in ours for e in further(c)] if further else []
     if direction != "in":
-        made = ((e, *resolver.ends(e)) for e in resolver.store.history.edges_from(keys) if e.kind != TAG)
+        made = (
+            (e, *resolver.ends(e)) for e in resolver.store.history.edges_from(keys) if e.kind != TAG
+        )
         for edge, start, end in chain(made, given, more):
             if _meets(start, node):
                 yield edge.kind, "out", end
     if direction != "out":
-        naming = ((e, *resolver.ends(e)) for e in resolver.store.history.edges_to(keys) if e.kind != TAG)
+        naming = (
+            (e, *resolver.ends(e)) for e in resolver.store.history.edges_to(keys) if e.kind != TAG
+        )
         for edge, start, end in chain(naming, given, more):
             if _meets(end, node):
                 yield edge.kind, "in", start
 
 
 def _meets(end: Node, node: Node) -> bool:
-    """Whether an edge ends at this node: a note includes its passages, and a passage the edges of its note."""
-    return not end.dangling and end.path == node.path and (node.whole or end.whole or end.key == node.key)
+    """Whether an edge ends at this node: a note includes its passages, and a passage the edges of
+    its note.
+    """
+    return (
+        not end.dangling
+        and end.path == node.path
+        and (node.whole or end.whole or end.key == node.key)
+    )
 
 
-def conflicts(resolver: LinkResolver, chunks: Sequence[Chunk], links: Sequence[Edge] = ()) -> set[tuple[str, str]]:
-    """Pairs of these passages, by id, of which one has a link that it conflicts with the other or supersedes it."""
+def conflicts(
+    resolver: LinkResolver, chunks: Sequence[Chunk], links: Sequence[Edge] = ()
+) -> set[tuple[str, str]]:
+    """Pairs of these passages, by id, of which one has a link that it conflicts with the other or
+    supersedes it.
+    """
     edges = (*resolver.store.history.edges_from([link_key(c.path) for c in chunks]), *links)
     found: set[tuple[str, str]] = set()
     for edge in dict.fromkeys(e for e in edges if e.kind in ("conflicts_with", "supersedes")):

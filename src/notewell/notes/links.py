@@ -1,7 +1,8 @@
 """Links that a person or an agent made by hand: `links.jsonl` in the workspace, one object a line.
 
-They have their own file because the index may be deleted at any time, and because `link` must not edit a note, which
-belongs to its writer. A line is `{"from": "memory/a.md#heading", "kind": "derives_from", "to": "…"}`.
+They have their own file because the index may be deleted at any time, and because `link` must not
+edit a note, which belongs to its writer. A line is `{"from": "memory/a.md#heading", "kind":
+"derives_from", "to": "…"}`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ _MOST_BYTES = 20_000_000
 
 
 def read_links(root: Path) -> tuple[list[Edge], list[Notice]]:
-    """Every link of the file, and a notice for what cannot be read of it; none where there is no file."""
+    """Every link of the file, and a notice for what cannot be read of it; none where there is no
+    file.
+    """
     edges: list[Edge] = []
     broken: list[int] = []
     try:
@@ -40,8 +43,13 @@ def read_links(root: Path) -> tuple[list[Edge], list[Notice]]:
             broken.append(number)
     if not broken:
         return edges, []
-    message = f"{len(broken)} lines of {LINKS_FILE} are not links (the first is line {broken[0]}) and were skipped"
-    return edges, [Notice("links_broken", message, 'a link is {"from": path, "kind": kind, "to": path}')]
+    message = (
+        f"{len(broken)} lines of {LINKS_FILE} are not links (the first is line {broken[0]}) "
+        "and were skipped"
+    )
+    return edges, [
+        Notice("links_broken", message, 'a link is {"from": path, "kind": kind, "to": path}')
+    ]
 
 
 def _bytes(root: Path) -> bytes:
@@ -55,10 +63,14 @@ def _edge(line: str) -> Edge | None:
         fields = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(fields, dict) or not all(isinstance(fields.get(key), str) for key in ("from", "kind", "to")):
+    if not isinstance(fields, dict) or not all(
+        isinstance(fields.get(key), str) for key in ("from", "kind", "to")
+    ):
         return None
     start, end = _place(fields, "from"), _place(fields, "to")
-    return Edge(fields["kind"], start, end) if start and end and KIND.match(fields["kind"]) else None
+    return (
+        Edge(fields["kind"], start, end) if start and end and KIND.match(fields["kind"]) else None
+    )
 
 
 def _place(fields: dict[str, object], side: str) -> End | None:
@@ -91,7 +103,10 @@ def add_link(root: Path, edge: Edge) -> None:
 
 
 def _unwritten(place: Path, error: OSError) -> NoteError:
-    return NoteError(f"{place} cannot be written: {error.strerror}", hint=f"check the disk and its permissions; {HINT}")
+    return NoteError(
+        f"{place} cannot be written: {error.strerror}",
+        hint=f"check the disk and its permissions; {HINT}",
+    )
 
 
 def _fields(edge: Edge) -> dict[str, str]:

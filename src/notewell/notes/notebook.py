@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Unpack
 from notewell.errors import NotFoundError, StoreError, UsageError
 from notewell.index.documents import least_trusted
 from notewell.index.index import Index
-from notewell.notes.reference import FORMS, References, Target, checked_lines, chunk_at, chunk_on, lines_in
+from notewell.notes.reference import (
+    FORMS,
+    References,
+    Target,
+    checked_lines,
+    chunk_at,
+    chunk_on,
+    lines_in,
+)
 from notewell.search import explain
 from notewell.search.evidence import ask
 from notewell.search.prompt_block import CONSIDERED, DEFAULT_BUDGET, Context, pack
@@ -27,7 +35,19 @@ from notewell.text.link_syntax import place_of
 from notewell.text.markdown import split_lines
 from notewell.text.reference_syntax import lines_of, parse_reference
 from notewell.text.words import clean
-from notewell.types import REDACTED, Chunk, Document, Edge, End, Filters, Found, Hit, Notice, Progress, silent
+from notewell.types import (
+    REDACTED,
+    Chunk,
+    Document,
+    Edge,
+    End,
+    Filters,
+    Found,
+    Hit,
+    Notice,
+    Progress,
+    silent,
+)
 
 if TYPE_CHECKING:
     from notewell.notes import editor, link_walk, links, selection, timeline, whole_note
@@ -37,8 +57,14 @@ if TYPE_CHECKING:
 else:  # a search needs none of them, and they take a tenth of its start
     editor, forget_ = LazyModule("notewell.notes.editor"), LazyModule("notewell.notes.forget")
     link_walk, links = LazyModule("notewell.notes.link_walk"), LazyModule("notewell.notes.links")
-    remember_, selection = LazyModule("notewell.notes.remember"), LazyModule("notewell.notes.selection")
-    timeline, whole_note = LazyModule("notewell.notes.timeline"), LazyModule("notewell.notes.whole_note")
+    remember_, selection = (
+        LazyModule("notewell.notes.remember"),
+        LazyModule("notewell.notes.selection"),
+    )
+    timeline, whole_note = (
+        LazyModule("notewell.notes.timeline"),
+        LazyModule("notewell.notes.whole_note"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +103,9 @@ class Notebook:
 
     def _unread(self, path: str) -> str:
         """Why a file of the workspace is not read; empty if nothing is known against it."""
-        seen = (one.reason for one in self.index.looks.unread if one.path == path and not one.partly)
+        seen = (
+            one.reason for one in self.index.looks.unread if one.path == path and not one.partly
+        )
         return self.index.files.refuses(os.path.join(self.index.root, path)) or next(seen, "")
 
     @property
@@ -85,21 +113,31 @@ class Notebook:
         return link_walk.LinkResolver(self.index.store, self.index.root)
 
     def get(self, reference: str, *, raw: bool = False) -> Text:
-        """What a reference names, read from disk and redacted, a transcript as turns; `raw` is the file as it is."""
+        """What a reference names, read from disk and redacted, a transcript as turns; `raw` is the
+        file as it is.
+        """
         references = self.references
         target = references.on_disk(parse_reference(reference), self._is_document)
         if target is None:
-            self.index.ensure_fresh(embed=False)  # ids and names come from the index, and lines move
+            self.index.ensure_fresh(
+                embed=False
+            )  # ids and names come from the index, and lines move
             target = references.find(reference)
         return self._read(references.as_indexed(target), raw=raw)
 
     def whole(self, reference: str, *, as_of: dt.date | None = None) -> whole_note.WholeNote:
-        """All of a note or conversation, with its links, neighbours and the versions of what it says."""
+        """All of a note or conversation, with its links, neighbours and the versions of what it
+        says.
+        """
         self.index.ensure_fresh(embed=False)
         return whole_note.whole_note(self.index, self.references.find(reference).path, as_of=as_of)
 
     def _is_document(self, path: str) -> bool:
-        found = self.index.walk.document(path) if os.path.isfile(os.path.join(self.index.root, path)) else None
+        found = (
+            self.index.walk.document(path)
+            if os.path.isfile(os.path.join(self.index.root, path))
+            else None
+        )
         return found is not None and found[1].path == path
 
     def _read(self, target: Target, *, raw: bool = False) -> Text:
@@ -108,15 +146,21 @@ class Notebook:
         anchor = chunk.citation.rpartition("#")[2] if chunk else target.anchor
         found = self.index.walk.document(path)
         if found is None:
-            raise NotFoundError(f"{path} is not there any more", hint="notewell index brings the index up to date")
+            raise NotFoundError(
+                f"{path} is not there any more", hint="notewell index brings the index up to date"
+            )
         source, document = found
         redact: Callable[[str], str] = str if raw else self.index.walk.safe
         try:
             if isinstance(source, Conversations) and not raw:
                 return _turns(source, document, anchor, redact, chunk)
-            text = source.raw(document) if isinstance(source, Conversations) else source.read(document)
+            text = (
+                source.raw(document) if isinstance(source, Conversations) else source.read(document)
+            )
         except (OSError, ValueError) as error:
-            raise NotFoundError(f"{path} cannot be read: {error}", hint="notewell index reports each file") from error
+            raise NotFoundError(
+                f"{path} cannot be read: {error}", hint="notewell index reports each file"
+            ) from error
         lines = split_lines(redact(clean(text)))
         if len(lines) > 1 and not lines[-1]:
             lines.pop()  # the end of the last line does not start another
@@ -132,11 +176,15 @@ class Notebook:
         chunks = self.index.store.documents.chunks_of(target.path)
         chunk = chunk_at(chunks, target.anchor) or chunk_on(chunks, text.start_line, text.end_line)
         if chunk is None:
-            raise NotFoundError(f"no passage is on line {text.start_line} of {target.path}", hint=FORMS)
+            raise NotFoundError(
+                f"no passage is on line {text.start_line} of {target.path}", hint=FORMS
+            )
         return chunk
 
     def _node(self, reference: str, *, dangling: bool = False) -> link_walk.Node:
-        """What a reference means, as a node of the links; with `dangling` it may be a name that nothing has."""
+        """What a reference means, as a node of the links; with `dangling` it may be a name that
+        nothing has.
+        """
         try:
             target = self.references.find(reference)
         except NotFoundError:
@@ -148,10 +196,18 @@ class Notebook:
         return link_walk.Node(target.path, chunk) if chunk else self._links.whole(target.path)
 
     def why(
-        self, /, text: str, reference: str, *, limit: int | None = None, budget_tokens: int = 0,
+        self,
+        /,
+        text: str,
+        reference: str,
+        *,
+        limit: int | None = None,
+        budget_tokens: int = 0,
         **options: Unpack[SearchOptions],
-    ) -> tuple[Found, explain.Why]:  # fmt: skip
-        """Why a passage has its rank for a question, or why it is missing; of a note, the passage that got furthest."""
+    ) -> tuple[Found, explain.Why]:
+        """Why a passage has its rank for a question, or why it is missing; of a note, the passage
+        that got furthest.
+        """
         found = self.search.search(text, limit=limit, budget_tokens=budget_tokens, **options)
         target = self._known(reference)
         gone = self._forgotten(target)
@@ -159,7 +215,11 @@ class Notebook:
             return found, gone
         chunk = self.chunk(target)
         if chunk is None:
-            order = {m.id: n for step in (*found.trace.legs, *found.trace.steps) for n, m in enumerate(step.marks)}
+            order = {
+                m.id: n
+                for step in (*found.trace.legs, *found.trace.steps)
+                for n, m in enumerate(step.marks)
+            }
             chunks = self.index.store.documents.chunks_of(target.path)
             if not chunks:
                 raise NotFoundError(f"{target.path} has no passages", hint="it is empty")
@@ -171,7 +231,13 @@ class Notebook:
         ns = self.index.store.documents.changed_ns([chunk.path]).get(chunk.path)
         changed = dt.datetime.fromtimestamp(ns / 1e9).date() if ns else None  # noqa: DTZ006 - a day of this place
         said = explain.why(
-            chunk, found.query, found.trace, asked=asked, places=places, vector_note=note, changed=changed
+            chunk,
+            found.query,
+            found.trace,
+            asked=asked,
+            places=places,
+            vector_note=note,
+            changed=changed,
         )
         return found, replace(said, lines=(*said.lines, *gone))
 
@@ -180,13 +246,18 @@ class Notebook:
         try:
             return self.references.find(reference)
         except NotFoundError:
-            stone = next((s for s in self.index.tombstones.known().stones if s.id and s.id == reference), None)
+            stone = next(
+                (s for s in self.index.tombstones.known().stones if s.id and s.id == reference),
+                None,
+            )
             if stone is None:
                 raise
             raise NotFoundError(f"{reference} was {stone.story}", hint=_undo(stone)) from None
 
     def _forgotten(self, target: Target) -> explain.Why | tuple[str, ...]:
-        """The explanation of what was forgotten altogether; of what was so in part, a line that says it."""
+        """The explanation of what was forgotten altogether; of what was so in part, a line that
+        says it.
+        """
         stones = self.index.tombstones.known()
         if target.chunk or not stones.stones:
             return ()
@@ -200,26 +271,46 @@ class Notebook:
         if normal_words(left):
             parts = "1 part of it was" if count == 1 else f"{count} parts of it were"
             return (f"forgotten: {parts} {stone.story}; {_undo(stone)}",)
-        first, last = (text.start_line, text.end_line) if text else (1, max(1, len(split_lines(whole.rstrip()))))
+        first, last = (
+            (text.start_line, text.end_line)
+            if text
+            else (1, max(1, len(split_lines(whole.rstrip()))))
+        )
         chunk = Chunk(stone.id, path, found[1].source, first, last, (), whole, "")
-        same = forget_.elsewhere(self.index.store, [selection.Piece(path, found[1].source, first, last, whole)])
-        lines = [f"{_undo(stone)} makes it known again", *(f"the same text is in {one}" for one in same)]
+        same = forget_.elsewhere(
+            self.index.store, [selection.Piece(path, found[1].source, first, last, whole)]
+        )
+        lines = [
+            f"{_undo(stone)} makes it known again",
+            *(f"the same text is in {one}" for one in same),
+        ]
         return explain.Why(chunk, stone.story, None, tuple(lines), None)
 
     def context(
-        self, /, text: str, *, budget_tokens: int = DEFAULT_BUDGET, limit: int | None = None,
-        choose: Callable[[Sequence[Hit]], Sequence[Hit]] | None = None, **options: Unpack[SearchOptions],
-    ) -> Context:  # fmt: skip
-        """One block for a prompt that answers a question within a budget of tokens, with the answer it is made of.
+        self,
+        /,
+        text: str,
+        *,
+        budget_tokens: int = DEFAULT_BUDGET,
+        limit: int | None = None,
+        choose: Callable[[Sequence[Hit]], Sequence[Hit]] | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> Context:
+        """One block for a prompt that answers a question within a budget of tokens, with the answer
+        it is made of.
 
-        Without a `limit` the budget decides: over what a search would show, and further passages that are likely. What
-        `choose` returns of the hits is taken instead.
+        Without a `limit` the budget decides: over what a search would show, and further passages
+        that are likely. What `choose` returns of the hits is taken instead.
         """
         if budget_tokens < 1:
-            raise UsageError(f"the budget is {budget_tokens} tokens", hint="give at least a few hundred")
+            raise UsageError(
+                f"the budget is {budget_tokens} tokens", hint="give at least a few hundred"
+            )
         found = self.search.search(text, limit=limit or CONSIDERED, **options)
         usual = limit or self.search.limit(found.profile)
-        likely = tuple(h for n, h in enumerate(found.hits) if n < usual or h.confidence >= Abstain().least)
+        likely = tuple(
+            h for n, h in enumerate(found.hits) if n < usual or h.confidence >= Abstain().least
+        )
         likely = tuple(choose(found.hits)) if choose else likely
         written, notices = links.read_links(self.index.root)
         against = link_walk.conflicts(self._links, [h.chunk for h in likely], written)
@@ -228,24 +319,41 @@ class Notebook:
         if likely and not packed.passages:
             message = f"no passage fits into {budget_tokens} tokens"
             notices.append(Notice("budget_too_small", message, "give a larger --budget-tokens"))
-        return replace(packed, found=replace(found, hits=likely, notices=(*found.notices, *notices)))
+        return replace(
+            packed, found=replace(found, hits=likely, notices=(*found.notices, *notices))
+        )
 
     def trace(
-        self, reference: str, *, depth: int = 4, kinds: Sequence[str] = (), direction: link_walk.Direction = "out"
+        self,
+        reference: str,
+        *,
+        depth: int = 4,
+        kinds: Sequence[str] = (),
+        direction: link_walk.Direction = "out",
     ) -> tuple[link_walk.LinkWalk, list[Notice]]:
-        """What a passage or note derives from, refers to and so on, step by step; its rank is `why`'s business."""
+        """What a passage or note derives from, refers to and so on, step by step; its rank is
+        `why`'s business.
+        """
         for kind in kinds:
             link_walk.check_kind(kind)
         notices = self.index.ensure_fresh(embed=False).notices
         written, more = links.read_links(self.index.root)
         start = self._node(reference)
         found = link_walk.walk(
-            self._links, start, links=written, depth=depth, kinds=kinds, direction=direction, further=self._judged
+            self._links,
+            start,
+            links=written,
+            depth=depth,
+            kinds=kinds,
+            direction=direction,
+            further=self._judged,
         )
         return found, [*self.index.store_notices, *notices, *more]
 
     def _judged(self, chunk: Chunk) -> list[Edge]:
-        """What consolidation knows of a passage, as edges; those from front matter to whole notes exist already."""
+        """What consolidation knows of a passage, as edges; those from front matter to whole notes
+        exist already.
+        """
         relations, documents = self.index.store.relations, self.index.store.documents
         found = relations.related([chunk], Filters()).get(chunk.row)
         pairs = [(chunk, other) for other in relations.stands_for(chunk)]
@@ -254,14 +362,20 @@ class Notebook:
         resolver = self._links  # it remembers what it found
         edges = []
         for newer, older in pairs:
-            named = [resolver.find(end, newer.path) for name in newer.facts.supersedes if (end := place_of(name))]
+            named = [
+                resolver.find(end, newer.path)
+                for name in newer.facts.supersedes
+                if (end := place_of(name))
+            ]
             if not any(node.whole and node.path == older.path for node in named):
                 edges.append(Edge("supersedes", End(newer.id), End(older.id)))
         against = found.conflicts_with if found else ()
         return edges + [Edge("conflicts_with", End(chunk.id), End(other)) for other in against]
 
     def link(self, start: str, kind: str, end: str, *, remove: bool = False) -> tuple[Edge, bool]:
-        """Writes a link into `links.jsonl` of the workspace, or takes it out; whether the file changed."""
+        """Writes a link into `links.jsonl` of the workspace, or takes it out; whether the file
+        changed.
+        """
         link_walk.check_kind(kind)
         self.index.ensure_fresh(embed=False)
         ends = [self._node(one, dangling=remove) for one in (start, end)]
@@ -285,11 +399,15 @@ class Notebook:
         window: int = 10,
         filters: Filters | None = None,
     ) -> tuple[list[timeline.Entry], list[Notice]]:
-        """What came before and after a passage or some days, over all sources; without either, the latest."""
+        """What came before and after a passage or some days, over all sources; without either, the
+        latest.
+        """
         if window < 1:
             raise UsageError(f"the window is {window}", hint="ask for at least one")
         if reference and around:
-            raise UsageError("a reference and a day cannot both be the middle", hint="give one of them")
+            raise UsageError(
+                "a reference and a day cannot both be the middle", hint="give one of them"
+            )
         notices = self.index.ensure_fresh(embed=False).notices
         chosen = filters or Filters()
         if around:
@@ -297,7 +415,9 @@ class Notebook:
         elif reference:
             node = self._node(reference)
             at, whole = node.chunk, node.whole
-            entries = timeline.around_passage(self.index.store, at, window=window, filters=chosen, whole=whole)
+            entries = timeline.around_passage(
+                self.index.store, at, window=window, filters=chosen, whole=whole
+            )
         else:
             entries = timeline.latest(self.index.store, window=window, filters=chosen)
         lacking = [] if entries else self.index.lacking()
@@ -307,7 +427,9 @@ class Notebook:
     def notes(self) -> editor.Notes:
         """What writes the notes of this workspace."""
         self.index.settle()  # the lock is next to the index
-        return editor.Notes(self.index.files, self.index.beside("notes.lock"), self.index.trust.refuse_writing)
+        return editor.Notes(
+            self.index.files, self.index.beside("notes.lock"), self.index.trust.refuse_writing
+        )
 
     @property
     def remembering(self) -> remember_.RememberContext:
@@ -326,7 +448,9 @@ class Notebook:
         force: bool = False,
         now: dt.datetime | None = None,
     ) -> remember_.Remembered:
-        """Writes a text into today's note, or the named one, unless it is there already; the next search finds it."""
+        """Writes a text into today's note, or the named one, unless it is there already; the next
+        search finds it.
+        """
         now = now or dt.datetime.now()  # noqa: DTZ005 - the day of this place
         self.index.require_writable()
         self.index.ensure_fresh(embed=False)
@@ -335,10 +459,13 @@ class Notebook:
             chunk = self.chunk(target)
             supersedes = chunk.id if chunk else target.path
             if file:
-                raise UsageError("a memory that supersedes another gets its own file", hint="leave out --file")
+                raise UsageError(
+                    "a memory that supersedes another gets its own file", hint="leave out --file"
+                )
         whole = self.index.files.mode != "never" and self.index.files.any()
         done = remember_.remember(
-            self.remembering, remember_.NewMemory(text, now, file, heading, tags, day, supersedes, force)
+            self.remembering,
+            remember_.NewMemory(text, now, file, heading, tags, day, supersedes, force),
         )
         return replace(done, notices=(*done.notices, *self.keep_folder())) if whole else done
 
@@ -349,16 +476,27 @@ class Notebook:
             return []
         files.folder = "always"
         file = write_setting("folder", files.folder, self.index.root, os.environ)
-        message = f"memory/ is new here; the other notes of the folder stay searched (folder in {file.name})"
+        message = (
+            "memory/ is new here; the other notes of the folder stay searched (folder in "
+            f"{file.name})"
+        )
         return [Notice("folder_kept", message)]
 
     def import_files(
-        self, files: Sequence[str | os.PathLike[str]], *, dry_run: bool = False, progress: Progress = silent
+        self,
+        files: Sequence[str | os.PathLike[str]],
+        *,
+        dry_run: bool = False,
+        progress: Progress = silent,
     ) -> Imported:
-        """Turns exports of other programs, and documents, into notes; a second import adds only what is new."""
+        """Turns exports of other programs, and documents, into notes; a second import adds only
+        what is new.
+        """
         from notewell.notes.imported_notes import import_files  # noqa: PLC0415 - few commands import
 
-        return import_files(self.notes, [os.fspath(file) for file in files], dry_run=dry_run, progress=progress)
+        return import_files(
+            self.notes, [os.fspath(file) for file in files], dry_run=dry_run, progress=progress
+        )
 
     def forget(
         self,
@@ -373,9 +511,11 @@ class Notebook:
         backup: bool = True,
         now: dt.datetime | None = None,
     ) -> forget_.Receipt:
-        """Shows what would be forgotten; with `yes` forgets it for good, from the files too if asked to.
+        """Shows what would be forgotten; with `yes` forgets it for good, from the files too if
+        asked to.
 
-        What is named is forgotten in its own note; with `everywhere`, the same text in any other note as well.
+        What is named is forgotten in its own note; with `everywhere`, the same text in any other
+        note as well.
         """
         if sum(map(bool, (reference, query, session, before))) != 1:
             hint = "an id, path or path:from-to, or --query, --session, --before"
@@ -383,7 +523,9 @@ class Notebook:
         if not yes:
             self.index.ensure_fresh(embed=False)
             pieces = self.selected(reference, query, session, before)
-            return forget_.Receipt("", tuple(pieces), everywhere, tuple(forget_.elsewhere(self.index.store, pieces)))
+            return forget_.Receipt(
+                "", tuple(pieces), everywhere, tuple(forget_.elsewhere(self.index.store, pieces))
+            )
         self.index.require_writable()
         with self.index.exclusively():
             self.index.walk.sync()
@@ -393,10 +535,14 @@ class Notebook:
                 return forget_.Receipt("", ())
             for path in {p.path for p in pieces if from_files and p.source != "sessions"}:
                 self.index.trust.refuse_writing(os.path.join(self.index.root, path))
-            return forget_.forget(context, pieces, everywhere=everywhere, from_files=from_files, backup=backup)
+            return forget_.forget(
+                context, pieces, everywhere=everywhere, from_files=from_files, backup=backup
+            )
 
     def unforget(self, name: str) -> tuple[int, tuple[str, ...]]:
-        """Lifts the tombstones of a receipt or an id: how many, and the backups that the receipt made."""
+        """Lifts the tombstones of a receipt or an id: how many, and the backups that the receipt
+        made.
+        """
         self.index.require_writable()
         with self.index.exclusively():
             context = self.forgetting(None)
@@ -409,9 +555,13 @@ class Notebook:
     def forgetting(self, now: dt.datetime | None) -> forget_.ForgetContext:
         """What forgetting works with."""
         clock = now or dt.datetime.now()  # noqa: DTZ005 - the day of this place
-        return forget_.ForgetContext(self.index.walk, self.notes, self.index.beside("backup"), clock)
+        return forget_.ForgetContext(
+            self.index.walk, self.notes, self.index.beside("backup"), clock
+        )
 
-    def selected(self, reference: str, query: str, session: str, before: dt.date | None) -> list[selection.Piece]:
+    def selected(
+        self, reference: str, query: str, session: str, before: dt.date | None
+    ) -> list[selection.Piece]:
         """What somebody names to be forgotten, in one of four ways."""
         select = selection.Selection(self.index.walk)
         if query:
@@ -434,16 +584,25 @@ def _undo(stone: Tombstone) -> str:
 
 
 def _turns(
-    source: Conversations, document: Document, anchor: str, redact: Callable[[str], str], chunk: Chunk | None
+    source: Conversations,
+    document: Document,
+    anchor: str,
+    redact: Callable[[str], str],
+    chunk: Chunk | None,
 ) -> Text:
     """The turns on some lines of a transcript."""
     from notewell.text.transcript import readable  # noqa: PLC0415 - only those who have them pay for it
 
     lines = lines_of(anchor)
     if anchor and lines is None:
-        raise NotFoundError(f"{document.path} is a transcript, without headings", hint="name its lines: path:from-to")
+        raise NotFoundError(
+            f"{document.path} is a transcript, without headings",
+            hint="name its lines: path:from-to",
+        )
     first, last = lines or (1, None)
     turns, count = source.lines(document, max(first, 1), last)
     first, last = checked_lines(document.path, (first, count if last is None else last), count)
     text = readable([replace(turn, text=redact(turn.text)) for turn in turns])
-    return Text(document.path, first, last, text, chunk, least_trusted(turn.origin for turn in turns))
+    return Text(
+        document.path, first, last, text, chunk, least_trusted(turn.origin for turn in turns)
+    )

@@ -1,7 +1,8 @@
-"""Changes in two steps: a proposal shows the lines that it would write, and applying it writes exactly those.
+"""Changes in two steps: a proposal shows the lines that it would write, and applying it writes
+exactly those.
 
-A proposal holds the bytes of each file that it was made from. If a file has other bytes when it is applied, nothing is
-written: two people and an agent who write at once never lose a line.
+A proposal holds the bytes of each file that it was made from. If a file has other bytes when it is
+applied, nothing is written: two people and an agent who write at once never lose a line.
 """
 
 from __future__ import annotations
@@ -47,14 +48,19 @@ class Draft:
     @property
     def texts(self) -> tuple[str, str]:
         """Its text before and after."""
-        before, after = ("" if data is None else decode_exactly(data) for data in (self.before, self.after))
+        before, after = (
+            "" if data is None else decode_exactly(data) for data in (self.before, self.after)
+        )
         return before, after
 
     @property
     def diff(self) -> str:
         """The lines that change, as a unified diff."""
         before, after = map(_lines, self.texts)
-        names = "/dev/null" if self.before is None else self.path, "/dev/null" if self.after is None else self.path
+        names = (
+            "/dev/null" if self.before is None else self.path,
+            "/dev/null" if self.after is None else self.path,
+        )
         return "\n".join(difflib.unified_diff(before, after, *names, lineterm=""))
 
 
@@ -74,7 +80,9 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What was done, in a sentence, and the id by which it can be taken back; empty if there is nothing to."""
+    """What was done, in a sentence, and the id by which it can be taken back; empty if there is
+    nothing to.
+    """
 
     receipt: str
     undo: str
@@ -98,7 +106,13 @@ class Proposals:
         return self._log.all()
 
     def remember(
-        self, text: str, *, file: str = "", heading: str = "", tags: Sequence[str] = (), now: dt.datetime
+        self,
+        text: str,
+        *,
+        file: str = "",
+        heading: str = "",
+        tags: Sequence[str] = (),
+        now: dt.datetime,
     ) -> Proposal:
         """A new memory in today's note, or the named one."""
         return self._new(NewMemory(text, now, file, heading, tags), "remember")
@@ -112,10 +126,14 @@ class Proposals:
         """One of two passages that contradict each other supersedes the other."""
         kept, dropped = self._passage(keep), self._passage(drop)
         if kept.id == dropped.id:
-            raise UsageError("a passage cannot supersede itself", hint="name two different passages")
+            raise UsageError(
+                "a passage cannot supersede itself", hint="name two different passages"
+            )
         summary = f"{kept.citation} supersedes {dropped.citation}"
         draft = self._marked(kept, dropped)
-        if draft is None:  # a conversation, or a note that is not ours to write: the statement gets its own note
+        if (
+            draft is None
+        ):  # a conversation, or a note that is not ours to write: the statement gets its own note
             return self._new(NewMemory(kept.text, now, supersedes=dropped.id), "settle", dropped)
         return self._keep(Proposal("", "settle", summary, (draft,), tuple(_replacing(dropped))))
 
@@ -128,7 +146,9 @@ class Proposals:
         action = "pin" if pinned else "unpin"
         draft = Draft(path, location, data, encode_like(new, data))
         if draft.after == data:
-            return self._keep(Proposal("", action, f"{path} is {'already' if pinned else 'not'} pinned"))
+            return self._keep(
+                Proposal("", action, f"{path} is {'already' if pinned else 'not'} pinned")
+            )
         summary = f"{path} is pinned" if pinned else f"{path} is no longer pinned"
         return self._keep(Proposal("", action, summary, (draft,)))
 
@@ -146,22 +166,33 @@ class Proposals:
         for path in dict.fromkeys(piece.path for piece in pieces):
             own = [piece for piece in pieces if piece.path == path]
             if self._index.files.document(path) is None:
-                warnings.append(f"{path} belongs to another program and keeps the text; searches cannot find it there")
+                warnings.append(
+                    f"{path} belongs to another program and keeps the text; searches cannot find "
+                    "it there"
+                )
                 continue
             location, data = self._note(path)
             whole = any(piece.whole for piece in own)
             after = None if whole else cut_out(decode_exactly(data), own, self._index.walk.safe)
-            drafts.append(Draft(path, location, data, None if after is None else encode_like(after, data)))
+            drafts.append(
+                Draft(path, location, data, None if after is None else encode_like(after, data))
+            )
         names = _listed([piece.citation for piece in pieces])
-        proposal = Proposal("", "forget", f"{names} is forgotten", tuple(drafts), tuple(warnings), tuple(pieces))
+        proposal = Proposal(
+            "", "forget", f"{names} is forgotten", tuple(drafts), tuple(warnings), tuple(pieces)
+        )
         return self._keep(replace(proposal, everywhere=everywhere))
 
     def apply(self, token: str, *, now: dt.datetime) -> Applied:
-        """Makes a proposed change, exactly as it was shown; ChangedError if a file is not as it was."""
+        """Makes a proposed change, exactly as it was shown; ChangedError if a file is not as it
+        was.
+        """
         with self._lock:
             proposal = self._known.pop(token, None)
         if proposal is None or proposal.made_s < self._clock() - EXPIRES_S:
-            raise NotFoundError("there is no such preview any more", hint="preview the change again")
+            raise NotFoundError(
+                "there is no such preview any more", hint="preview the change again"
+            )
         self._index.require_writable()
         if not proposal.drafts and not proposal.pieces:
             return Applied(f"Nothing was written: {proposal.summary}.", "", ())
@@ -171,20 +202,34 @@ class Proposals:
         else:
             self._write(proposal)
         backups = {file.path: file.backup for file in receipt.files} if receipt else {}
-        files = [_done(draft, backups.get(draft.path, ""), keep_old=receipt is None) for draft in proposal.drafts]
+        files = [
+            _done(draft, backups.get(draft.path, ""), keep_old=receipt is None)
+            for draft in proposal.drafts
+        ]
         number = receipt.id if receipt else secrets.token_hex(5)
         change = Change(
-            number, now.isoformat(timespec="seconds"), proposal.action, proposal.summary, tuple(files),
+            number,
+            now.isoformat(timespec="seconds"),
+            proposal.action,
+            proposal.summary,
+            tuple(files),
             receipt.id if receipt else "",
-        )  # fmt: skip
+        )
         undo = number if self._log.add(change) else ""
-        return Applied(_sentence(proposal, receipt), undo, tuple(draft.path for draft in proposal.drafts))
+        return Applied(
+            _sentence(proposal, receipt), undo, tuple(draft.path for draft in proposal.drafts)
+        )
 
     def undo(self, name: str) -> Applied:
-        """Takes a change back, if the lines that it wrote are still as written; else ChangedError."""
+        """Takes a change back, if the lines that it wrote are still as written; else
+        ChangedError.
+        """
         change = self._log.find(name)
         if change is None:
-            raise NotFoundError(f"no change is called {name!r}", hint="it was taken back already, or is too long ago")
+            raise NotFoundError(
+                f"no change is called {name!r}",
+                hint="it was taken back already, or is too long ago",
+            )
         self._index.require_writable()
         drafts = [self._back(file) for file in change.files]
         self._exchange(drafts)
@@ -212,7 +257,10 @@ class Proposals:
         chunks = self._index.store.documents.chunks_of(target.path)
         chunk = self._notebook.chunk(target) or (chunks[0] if len(chunks) == 1 else None)
         if chunk is None:
-            raise UsageError(f"{target.path} has {len(chunks)} passages", hint="name one of them by its id or lines")
+            raise UsageError(
+                f"{target.path} has {len(chunks)} passages",
+                hint="name one of them by its id or lines",
+            )
         return chunk
 
     def _note(self, path: str) -> tuple[str, bytes]:
@@ -224,7 +272,9 @@ class Proposals:
         location = os.path.realpath(document.location)
         data = self._notebook.notes.look(location)
         if data is None:
-            raise NotFoundError(f"{path} is not there any more", hint="it was moved or deleted a moment ago")
+            raise NotFoundError(
+                f"{path} is not there any more", hint="it was moved or deleted a moment ago"
+            )
         return location, data
 
     def _new(self, new: NewMemory, action: str, old: Chunk | None = None) -> Proposal:
@@ -233,7 +283,9 @@ class Proposals:
         planned = plan(self._notebook.remembering, new)
         said = [*(_replacing(old) if old else ()), *(notice.message for notice in planned.notices)]
         if planned.there and old is None:
-            return self._keep(Proposal("", action, f"this is already remembered at {planned.there.citation}"))
+            return self._keep(
+                Proposal("", action, f"this is already remembered at {planned.there.citation}")
+            )
         if planned.there and planned.there.id != (old.id if old else ""):
             said.append(f"this is also said at {planned.there.citation}")
         data = self._notebook.notes.look(planned.location)
@@ -246,20 +298,39 @@ class Proposals:
         if self._index.redactor:
             said += [notice.message for notice in concealed(planned.path, made, added.start_line)]
         if planned.path.startswith("memory/") and self._makes_folder():
-            said.append("memory/ is new here: folder = always is set too, so that the other notes stay searched")
-        what = f"{planned.path} gets a new entry" if data is not None else f"{planned.path} is a new note"
+            said.append(
+                "memory/ is new here: folder = always is set too, so that the other notes stay "
+                "searched"
+            )
+        what = (
+            f"{planned.path} gets a new entry"
+            if data is not None
+            else f"{planned.path} is a new note"
+        )
         summary = f"{what} that supersedes {old.citation}" if old else what
         return self._keep(
-            Proposal("", action, summary, (Draft(planned.path, planned.location, data, after),), tuple(said))
+            Proposal(
+                "",
+                action,
+                summary,
+                (Draft(planned.path, planned.location, data, after),),
+                tuple(said),
+            )
         )
 
     def _makes_folder(self) -> bool:
         """Whether a first `memory/` would be made in a folder of notes."""
         files = self._index.files
-        return not os.path.isdir(os.path.join(self._index.root, "memory")) and files.mode != "never" and files.any()
+        return (
+            not os.path.isdir(os.path.join(self._index.root, "memory"))
+            and files.mode != "never"
+            and files.any()
+        )
 
     def _marked(self, kept: Chunk, dropped: Chunk) -> Draft | None:
-        """The note of a passage with a comment line that says what it supersedes; None if it cannot have one."""
+        """The note of a passage with a comment line that says what it supersedes; None if it cannot
+        have one.
+        """
         if self._index.files.document(kept.path) is None:
             return None
         location, data = self._note(kept.path)
@@ -273,15 +344,20 @@ class Proposals:
         mark = f"{indent[0] if indent else ''}<!-- supersedes: {dropped.id} -->"
         lines[kept.end_line - 1] = f"{bare}{end}{mark}{last[len(bare) :]}"
         text = "".join(lines)
-        # In a fence or a table the line would be something else, and after a long passage it could be another one's.
+        # In a fence or a table the line would be something else, and after a long passage it could
+        # be another one's.
         cut = self._index.walk.cut(Document(kept.path, kept.source, 0, 0, location), text)
         first = next((line for line in kept.text.splitlines() if line.strip()), "")
-        if not any(mark.strip() in c.text and first in c.text and not _fenced(c.text, mark) for c in cut):
+        if not any(
+            mark.strip() in c.text and first in c.text and not _fenced(c.text, mark) for c in cut
+        ):
             return None
         return Draft(kept.path, location, data, encode_like(text, data))
 
     def _write(self, proposal: Proposal) -> None:
-        """Writes the drafts, and sees to it that a first `memory/` does not hide the other notes."""
+        """Writes the drafts, and sees to it that a first `memory/` does not hide the other
+        notes.
+        """
         whole = proposal.action in ("remember", "correct", "settle") and self._makes_folder()
         self._exchange(proposal.drafts)
         if whole:
@@ -291,25 +367,39 @@ class Proposals:
         notes = self._notebook.notes
         for draft in drafts:
             if not notes.exchange(draft.location, draft.before, draft.after):
-                raise ChangedError(f"{draft.path} changed after this was shown", hint="look at it again")
+                raise ChangedError(
+                    f"{draft.path} changed after this was shown", hint="look at it again"
+                )
 
     def _forget(self, proposal: Proposal, now: dt.datetime) -> Receipt:
         expected = {draft.path: hash_of(draft.before) for draft in proposal.drafts}
         with self._index.exclusively():
             for draft in proposal.drafts:
                 if hash_of(self._notebook.notes.look(draft.location)) != expected[draft.path]:
-                    raise ChangedError(f"{draft.path} changed after this was shown", hint="look at it again")
+                    raise ChangedError(
+                        f"{draft.path} changed after this was shown", hint="look at it again"
+                    )
             context = replace(self._notebook.forgetting(now), expected=expected)
-            return forget(context, proposal.pieces, everywhere=proposal.everywhere, from_files=True, backup=True)
+            return forget(
+                context,
+                proposal.pieces,
+                everywhere=proposal.everywhere,
+                from_files=True,
+                backup=True,
+            )
 
     def _unforget(self, receipt: str, drafts: Sequence[Draft]) -> None:
-        """Makes text known again whose lines are back; where that fails, they go again, so that it can be repeated."""
+        """Makes text known again whose lines are back; where that fails, they go again, so that it
+        can be repeated.
+        """
         try:
             self._notebook.unforget(receipt)
         except NotFoundError:
             return  # somebody lifted it already
         except NotewellError:
-            self._exchange([replace(draft, before=draft.after, after=draft.before) for draft in drafts])
+            self._exchange(
+                [replace(draft, before=draft.after, after=draft.before) for draft in drafts]
+            )
             raise
 
     def _back(self, file: FileChange) -> Draft:
@@ -335,14 +425,22 @@ class Proposals:
         if data is None or back is None:
             message = f"what was written into {file.path} has changed since, so it stays as it is"
             raise ChangedError(message, hint="open the note and change it there")
-        return Draft(path, location, data, None if file.created and not back.strip() else encode_like(back, data))
+        return Draft(
+            path,
+            location,
+            data,
+            None if file.created and not back.strip() else encode_like(back, data),
+        )
 
 
 def _replacing(old: Chunk) -> Iterator[str]:
     """What to tell somebody who replaces a passage: all of it goes, unless it is pinned."""
     if len(list(units(old.text))) > 1:
         where = f"lines {old.start_line} to {old.end_line} of {old.path}"
-        yield f"all of the older passage counts as replaced ({where}): say again what of it is still true"
+        yield (
+            f"all of the older passage counts as replaced ({where}): say again what of it is "
+            "still true"
+        )
     if old.facts.pinned:
         yield f"{old.path} is pinned, so the older passage stays in answers until it is unpinned"
 
@@ -365,7 +463,9 @@ def _listed(names: Sequence[str]) -> str:
 
 def _done(draft: Draft, backup: str, *, keep_old: bool) -> FileChange:
     made = hunks(*draft.texts, keep_old=keep_old) if draft.after is not None else ()
-    return FileChange(draft.path, draft.before is None, hash_of(draft.after), made, os.path.basename(backup))
+    return FileChange(
+        draft.path, draft.before is None, hash_of(draft.after), made, os.path.basename(backup)
+    )
 
 
 def _sentence(proposal: Proposal, receipt: Receipt | None) -> str:

@@ -1,4 +1,6 @@
-"""The one resolver of references: what a text means in a workspace, as a document, its lines or one of its chunks."""
+"""The one resolver of references: what a text means in a workspace, as a document, its lines or one
+of its chunks.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,16 @@ from notewell.store.ports import DocumentStore
 from notewell.text.link_syntax import candidates_for, link_key, slug
 from notewell.text.markdown import parse
 from notewell.text.note_files import stem_of
-from notewell.text.reference_syntax import ENDINGS, ID, ID_LENGTH, LONGEST, NOTES, Reference, lines_of, parse_reference
+from notewell.text.reference_syntax import (
+    ENDINGS,
+    ID,
+    ID_LENGTH,
+    LONGEST,
+    NOTES,
+    Reference,
+    lines_of,
+    parse_reference,
+)
 from notewell.types import BlockKind, Chunk
 
 FORMS = "give an id, a path, path:from-to, path#heading or the name of a note"
@@ -26,7 +37,9 @@ _LISTED = 10
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a reference means: a document, the part of it that is asked for, and the chunk where that is an id."""
+    """What a reference means: a document, the part of it that is asked for, and the chunk where
+    that is an id.
+    """
 
     path: str
     anchor: str = ""
@@ -40,7 +53,12 @@ class References:
     """
 
     def __init__(
-        self, documents: DocumentStore, root: Path, *, folder: str = "", unread: Callable[[str], str] | None = None
+        self,
+        documents: DocumentStore,
+        root: Path,
+        *,
+        folder: str = "",
+        unread: Callable[[str], str] | None = None,
     ) -> None:
         self.documents = documents
         self.root = root
@@ -48,14 +66,18 @@ class References:
         self._unread = unread
 
     def find(self, written: str) -> Target:
-        """What a reference means: a path, a whole id, a note's name, or the beginning of an id; else NotFoundError."""
+        """What a reference means: a path, a whole id, a note's name, or the beginning of an id;
+        else NotFoundError.
+        """
         reference = parse_reference(written)
         if found := self._find(reference):
             return found
         raise self._missing(reference)
 
     def superseded(self, written: str) -> list[tuple[str, str]]:
-        """What a note supersedes: paths or ids, each with the part of the path; of a new name, all it may become."""
+        """What a note supersedes: paths or ids, each with the part of the path; of a new name, all
+        it may become.
+        """
         reference = parse_reference(written)
         try:
             found = self._find(reference)
@@ -63,7 +85,9 @@ class References:
             return []
         if found is None:
             end = reference.usual
-            return [(path, end.anchor) for path in dict.fromkeys((end.name, *self._paths(end.name)))]
+            return [
+                (path, end.anchor) for path in dict.fromkeys((end.name, *self._paths(end.name)))
+            ]
         return [(found.chunk.id, "") if found.chunk else (found.path, found.anchor)]
 
     def _find(self, reference: Reference) -> Target | None:
@@ -87,7 +111,9 @@ class References:
         return None
 
     def as_indexed(self, target: Target) -> Target:
-        """The same with the path as the index has it, where the file system takes a name in letters of any case."""
+        """The same with the path as the index has it, where the file system takes a name in letters
+        of any case.
+        """
         named = self.documents.paths_named(link_key(target.path))
         if target.path not in named:
             for path in (path for path in named if path.casefold() == target.path.casefold()):
@@ -104,7 +130,9 @@ class References:
         return path in self.documents.paths_named(link_key(path))
 
     def _paths(self, name: str) -> list[str]:
-        """Paths that a name may mean: from the root, then from the folder; the other way round after `./` or `../`."""
+        """Paths that a name may mean: from the root, then from the folder; the other way round
+        after `./` or `../`.
+        """
         if name.endswith("/"):
             return []
         starts = ("", f"{self.folder}/" if self.folder else "")
@@ -117,7 +145,9 @@ class References:
         ]
 
     def _named(self, name: str) -> list[str]:
-        """The notes of a name; a path that leads nowhere and the name of another kind of file are not guessed at."""
+        """The notes of a name; a path that leads nowhere and the name of another kind of file are
+        not guessed at.
+        """
         explicit = name.startswith((".", "/")) or name.endswith("/")
         found = [] if explicit else namesakes(name, self.documents.paths_named(link_key(name)))
         if name.casefold().endswith(ENDINGS):
@@ -152,17 +182,23 @@ class References:
 
 
 def inside_root(root: Path, name: str) -> list[str]:
-    """An absolute path as seen from the root, also where it gets there through a symbolic link; nothing for others."""
+    """An absolute path as seen from the root, also where it gets there through a symbolic link;
+    nothing for others.
+    """
     if not os.path.isabs(name):
         return []
     place = Path(os.path.normpath(name))
     folders = list(place.parents)[-_MOST_FOLDERS:]
-    above = next((one for one in folders if one == root or os.path.realpath(one) == str(root)), None)
+    above = next(
+        (one for one in folders if one == root or os.path.realpath(one) == str(root)), None
+    )
     return [place.relative_to(above).as_posix()] if above else []
 
 
 def namesakes(name: str, paths: Sequence[str]) -> list[str]:
-    """The paths, all of which have the key of a name, that end as it is written; of a bare name, else all of them."""
+    """The paths, all of which have the key of a name, that end as it is written; of a bare name,
+    else all of them.
+    """
     written = name.strip("./").casefold()
     ends = (f"/{written}", *(f"/{written}{ending}" for ending in NOTES))
     near = [path for path in paths if f"/{path}".casefold().endswith(ends)]
@@ -170,7 +206,9 @@ def namesakes(name: str, paths: Sequence[str]) -> list[str]:
 
 
 def nearest(name: str, paths: Iterable[str]) -> list[str]:
-    """At most two paths that somebody who wrote a name may have meant: those whose last part is most like its."""
+    """At most two paths that somebody who wrote a name may have meant: those whose last part is
+    most like its.
+    """
     import difflib  # noqa: PLC0415 - only errors need it
 
     if len(name) > 200:
@@ -178,7 +216,10 @@ def nearest(name: str, paths: Iterable[str]) -> list[str]:
     known: dict[str, str] = {}
     for path in paths:
         known.setdefault(stem_of(path).casefold(), path)
-    return [known[one] for one in difflib.get_close_matches(stem_of(name).casefold(), known, n=2, cutoff=0.7)]
+    return [
+        known[one]
+        for one in difflib.get_close_matches(stem_of(name).casefold(), known, n=2, cutoff=0.7)
+    ]
 
 
 def _several(text: str, candidates: Sequence[str], what: str, hint: str) -> NotFoundError:
@@ -191,16 +232,24 @@ def _short(text: str) -> str:
 
 
 def lines_in(path: str, anchor: str, lines: Sequence[str]) -> tuple[int, int]:
-    """The lines of a document that a part of it means: all, a range, a section or the block of a mark."""
+    """The lines of a document that a part of it means: all, a range, a section or the block of a
+    mark.
+    """
     if not anchor:
         return 1, max(1, len(lines))
     span = None if anchor.startswith("L") and lines_of(anchor) else _section(anchor, lines)
     if span is None and (numbers := lines_of(anchor)):
         return checked_lines(path, numbers, len(lines))
     if span is None:
-        titles = {slug(b.heading[-1]): b.heading[-1] for b in parse("\n".join(lines)).blocks if b.heading}
+        titles = {
+            slug(b.heading[-1]): b.heading[-1] for b in parse("\n".join(lines)).blocks if b.heading
+        }
         near = [titles[one] for one in nearest(slug(anchor), titles)]
-        hint = f"did you mean {' or '.join(near)}?" if near else f"its headings: {', '.join(titles.values()) or 'none'}"
+        hint = (
+            f"did you mean {' or '.join(near)}?"
+            if near
+            else f"its headings: {', '.join(titles.values()) or 'none'}"
+        )
         raise NotFoundError(f"{path} has no heading {_short(anchor)!r}", hint=hint)
     return span
 
@@ -210,15 +259,24 @@ def checked_lines(path: str, lines: tuple[int, int], count: int) -> tuple[int, i
     first, last = lines
     if not 1 <= first <= min(last, count):
         asked = f"{first}" if first == last else f"{first}-{last}"
-        raise NotFoundError(f"{path} has {count} lines, not {asked}", hint="lines count from 1, the first one first")
+        raise NotFoundError(
+            f"{path} has {count} lines, not {asked}", hint="lines count from 1, the first one first"
+        )
     return first, min(last, count)
 
 
 def _section(anchor: str, lines: Sequence[str]) -> tuple[int, int] | None:
-    """The lines under a heading, with it and with the sections inside it; or the block that has a mark."""
+    """The lines under a heading, with it and with the sections inside it; or the block that has a
+    mark.
+    """
     blocks = parse("\n".join(lines)).blocks
     if anchor.startswith("^"):
-        found = (b for b in blocks for line in lines[b.start_line - 1 : b.end_line] if _marked(anchor, line))
+        found = (
+            b
+            for b in blocks
+            for line in lines[b.start_line - 1 : b.end_line]
+            if _marked(anchor, line)
+        )
         return next(((b.start_line, b.end_line) for b in found), None)
     headings = [b for b in blocks if b.kind is BlockKind.HEADING]
     for name, skip in _numbered(slug(anchor)):
@@ -226,15 +284,21 @@ def _section(anchor: str, lines: Sequence[str]) -> tuple[int, int] | None:
         if skip < len(same):
             own = same[skip]
             below = (
-                b.start_line for b in headings if b.start_line > own.start_line and len(b.heading) <= len(own.heading)
+                b.start_line
+                for b in headings
+                if b.start_line > own.start_line and len(b.heading) <= len(own.heading)
             )
             end = next(below, len(lines) + 1)
-            return own.start_line, max(b.end_line for b in blocks if own.start_line <= b.start_line < end)
+            return own.start_line, max(
+                b.end_line for b in blocks if own.start_line <= b.start_line < end
+            )
     return None
 
 
 def _numbered(name: str) -> list[tuple[str, int]]:
-    """A slug as it is, and as the one of the second heading with the same words, the third and so on."""
+    """A slug as it is, and as the one of the second heading with the same words, the third and so
+    on.
+    """
     match = re.fullmatch(r"(.+)-(\d{1,3})", name)
     return [(name, 0), (match[1], int(match[2]))] if match else [(name, 0)]
 
@@ -251,14 +315,18 @@ def chunk_at(chunks: Sequence[Chunk], anchor: str) -> Chunk | None:
     if lines and anchor.startswith("L"):
         return chunk_on(chunks, *lines)
     for name, skip in _numbered(slug(anchor)):
-        starts = _section_starts([c for c in chunks if any(slug(title) == name for title in c.heading)], name)
+        starts = _section_starts(
+            [c for c in chunks if any(slug(title) == name for title in c.heading)], name
+        )
         if name and skip < len(starts):
             return starts[skip]
     return chunk_on(chunks, *lines) if lines else None
 
 
 def _section_starts(under: Sequence[Chunk], name: str) -> list[Chunk]:
-    """The first chunk of each section of a name; those right under the heading count before those further below."""
+    """The first chunk of each section of a name; those right under the heading count before those
+    further below.
+    """
     own = [c for c in under if slug(c.heading[-1]) == name] or under
     # More than a blank line between two chunks means that another heading is there.
     return [
@@ -269,7 +337,9 @@ def _section_starts(under: Sequence[Chunk], name: str) -> list[Chunk]:
 
 
 def chunk_on(chunks: Sequence[Chunk], first: int, last: int) -> Chunk | None:
-    """The chunk on some lines, or the next one: a link in a heading belongs to the text under it."""
+    """The chunk on some lines, or the next one: a link in a heading belongs to the text under
+    it.
+    """
     touching = [c for c in chunks if c.start_line <= last and c.end_line >= first]
     if touching:
         return max(touching, key=lambda c: min(c.end_line, last) - max(c.start_line, first))

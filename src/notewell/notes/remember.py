@@ -27,7 +27,10 @@ _LOOKED_AT = 50
 _TERMS = 12
 _BALANCED = Notice(
     "private_closed",
-    f"your text had an unpaired <private> or {CLOSING}; notewell paired it in the file, so no other text is hidden",
+    (
+        f"your text had an unpaired <private> or {CLOSING}; notewell paired it in the file, so no "
+        "other text is hidden"
+    ),
     "to only mention such a mark, put it in back quotes",
 )
 _HEADED = Notice(
@@ -38,7 +41,21 @@ _HEADED = Notice(
 _TAGS = re.compile(r"(?:\s+#[\w/-]+)+\s*\Z")
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _NOT = frozenset(
-    ("no", "not", "nor", "never", "none", "without", "cannot", "can't", "don't", "doesn't", "didn't", "won't", "isn't")
+    (
+        "no",
+        "not",
+        "nor",
+        "never",
+        "none",
+        "without",
+        "cannot",
+        "can't",
+        "don't",
+        "doesn't",
+        "didn't",
+        "won't",
+        "isn't",
+    )
 )
 
 
@@ -86,7 +103,8 @@ class NewMemory:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What remembering would write: where, how a new file begins, what goes in, and what to tell about it.
+    """What remembering would write: where, how a new file begins, what goes in, and what to tell
+    about it.
 
     `bare` is the text without tags; `there` is where it is already.
     """
@@ -101,14 +119,19 @@ class Plan:
 
 
 def plan(context: RememberContext, new: NewMemory) -> Plan:
-    """Decides where a memory goes; writes nothing, but with `force` lifts the tombstone of what was forgotten."""
+    """Decides where a memory goes; writes nothing, but with `force` lifts the tombstone of what was
+    forgotten.
+    """
     if len(new.text) > MAX_TEXT:
         raise UsageError(f"the text has over {MAX_TEXT:,} characters", hint="save it as a file")
     given = tidy(new.text)
     bare = balanced(given)
     if not bare.strip():
-        raise UsageError("there is nothing to remember", hint="give some text, or '-' to read it from stdin")
-    # Its headings go one level below the heading it is put under, so that they do not cover later entries.
+        raise UsageError(
+            "there is nothing to remember", hint="give some text, or '-' to read it from stdin"
+        )
+    # Its headings go one level below the heading it is put under, so that they do not cover later
+    # entries.
     under = 2 if bare.startswith("#") and not new.heading else 3
     entry = nested(tidy(with_tags(bare, new.tags)), under)
     path, location = context.notes.locate(_named(new.file or _file_of(new)))
@@ -118,7 +141,9 @@ def plan(context: RememberContext, new: NewMemory) -> Plan:
     if unmarked(new.heading) != new.heading:
         notices = (*notices, _HEADED)
     there = None if new.force else _duplicate(context, bare)
-    return Plan(path, location, _start(new, path), _composer(new, entry, path), bare, notices, there)
+    return Plan(
+        path, location, _start(new, path), _composer(new, entry, path), bare, notices, there
+    )
 
 
 def remember(context: RememberContext, new: NewMemory) -> Remembered:
@@ -150,7 +175,11 @@ def _placed(context: RememberContext, path: str, at: Written) -> Remembered:
     first, last = at.start_line, at.end_line
     chunks = context.walk.cut(Document(path, "memory", 0, 0, ""), clean(at.text))
     touching = [c for c in chunks if c.start_line <= last and c.end_line >= first]
-    best = max(touching, key=lambda c: (min(c.end_line, last) - max(c.start_line, first), -c.start_line), default=None)
+    best = max(
+        touching,
+        key=lambda c: (min(c.end_line, last) - max(c.start_line, first), -c.start_line),
+        default=None,
+    )
     return Remembered(path, first, last, best.id if best else "", written=True, created=at.created)
 
 
@@ -163,7 +192,9 @@ def _named(file: str) -> str:
     """The name of a file to write, refused where it holds what a reader would not see."""
     if (written_out := shown(file)) != file:
         hint = "write the name with letters, digits, spaces and marks that can be seen"
-        raise UsageError(f"the file name has a control or hidden character: {written_out}", hint=hint)
+        raise UsageError(
+            f"the file name has a control or hidden character: {written_out}", hint=hint
+        )
     return file
 
 
@@ -179,18 +210,24 @@ def _start(new: NewMemory, path: str) -> str:
 
 
 def _composer(new: NewMemory, entry: str, path: str) -> Callable[[str], Insertion]:
-    """Puts the entry into a note: as a list item in `MEMORY.md` and `USER.md`, under its time in the note of a day."""
+    """Puts the entry into a note: as a list item in `MEMORY.md` and `USER.md`, under its time in
+    the note of a day.
+    """
     own = ""
     if not new.file and not new.heading and not new.supersedes and not entry.startswith("#"):
         today = new.day in (None, new.now.date())
         own = f"{new.now:%H:%M}" if today else f"added {new.now:%Y-%m-%d %H:%M}"
     heading = " ".join(tidy(new.heading).lstrip("# \t").split())
     bullets = is_entry_file(path)
-    return lambda text: insertion(text, entry, heading=_headed(text, heading), own_heading=own, bullets=bullets)
+    return lambda text: insertion(
+        text, entry, heading=_headed(text, heading), own_heading=own, bullets=bullets
+    )
 
 
 def _headed(text: str, heading: str) -> str:
-    """The heading to write below: a section of the user's that is called so, else one that hides and shows nothing."""
+    """The heading to write below: a section of the user's that is called so, else one that hides
+    and shows nothing.
+    """
     plain = unmarked(heading)
     if plain == heading:
         return heading
@@ -210,14 +247,22 @@ def _lift(context: RememberContext, new: NewMemory, entry: str, path: str) -> tu
     hashes = {text_hash(normal_words(unit)) for _, _, unit in units(entry)} | {stone.hash}
     places = ("", place_of_note(path))  # what was forgotten in another note stays so there
     context.walk.tombstones.lift(lambda one: one.hash in hashes and one.place in places)
-    return (Notice("tombstone_lifted", f"this was forgotten on {stone.made[:10]}; now it is remembered again"),)
+    return (
+        Notice(
+            "tombstone_lifted",
+            f"this was forgotten on {stone.made[:10]}; now it is remembered again",
+        ),
+    )
 
 
 def _warned(context: RememberContext, entry: str) -> tuple[Notice, ...]:
     """Warns who writes a secret into a note: the file has it, and a search will not show it."""
     if context.walk.safe(entry) == entry:
         return ()
-    message = "this seems to hold a secret: the file has it as you gave it, answers will show [redacted] instead"
+    message = (
+        "this seems to hold a secret: the file has it as you gave it, answers will show "
+        "[redacted] instead"
+    )
     return (Notice("secret", message, "notewell get --raw shows the file"),)
 
 
@@ -228,12 +273,18 @@ def _beyond(context: RememberContext, path: str, at: Written) -> tuple[Notice, .
         return ()
     if len("".join(keep_ends(at.text)[: at.end_line]).encode("utf-8", "replace")) <= most:
         return ()
-    message = f"{path} is over {most:,} bytes and this is beyond them: it is written, but searches cannot find it"
+    message = (
+        f"{path} is over {most:,} bytes and this is beyond them: it is written, but "
+        "searches cannot find it"
+    )
     return (
         Notice(
             "partly_read",
             message,
-            "name another file, split this one, or raise max_file_bytes where notewell config says it was set",
+            (
+                "name another file, split this one, or raise max_file_bytes where notewell config "
+                "says it was set"
+            ),
         ),
     )
 
@@ -251,8 +302,14 @@ def concealed(path: str, text: str, line: int) -> tuple[Notice, ...]:
     begun = len(keep_ends(text[: above.start] + "<"))
     endless, hint = "", "name another file or heading"
     if not above.closed:
-        endless, hint = " and is never closed", f"write {CLOSING} there, where the private part ends"
-    message = f"the memory is in {path}, but searches cannot find it: a private part begins on line {begun}{endless}"
+        endless, hint = (
+            " and is never closed",
+            f"write {CLOSING} there, where the private part ends",
+        )
+    message = (
+        f"the memory is in {path}, but searches cannot find it: a private part begins on "
+        f"line {begun}{endless}"
+    )
     return (Notice("hidden", message, hint),)
 
 
@@ -267,26 +324,37 @@ def same_unit(text: str, entry: str) -> tuple[int, int] | None:
 
 
 def _duplicate(context: RememberContext, entry: str) -> Remembered | None:
-    """A memory in the index that says this already: the same words, or these and hardly any other."""
+    """A memory in the index that says this already: the same words, or these and hardly any
+    other.
+    """
     terms = query_terms(entry).words
     counts = context.walk.store.keywords.term_counts(terms).found_in if terms else {}
     if not counts or not all(counts.values()):
         return None  # a word that no passage has: nothing says the same
     rare = sorted(counts, key=lambda term: (counts[term], term))[:_TERMS]
     sought = Sought(tuple(rare), every=True, in_head=False)
-    rows = [scored.row for scored in context.walk.store.keywords.lexical(sought, _LOOKED_AT, Filters())]
+    rows = [
+        scored.row for scored in context.walk.store.keywords.lexical(sought, _LOOKED_AT, Filters())
+    ]
     for chunk in context.walk.store.documents.chunks(rows).values():
         found = same_unit(chunk.text, entry)
         if found is None:
-            found = next(((a, b) for a, b, unit in units(chunk.text) if _says_no_more(context, entry, unit)), None)
+            found = next(
+                ((a, b) for a, b, unit in units(chunk.text) if _says_no_more(context, entry, unit)),
+                None,
+            )
         if found:
             first = chunk.start_line + found[0] - 1
-            return Remembered(chunk.path, first, chunk.start_line + found[1] - 1, chunk.id, written=False)
+            return Remembered(
+                chunk.path, first, chunk.start_line + found[1] - 1, chunk.id, written=False
+            )
     return None
 
 
 def _says_no_more(context: RememberContext, entry: str, there: str) -> bool:
-    """Whether a text adds nothing to another; a different number or a 'not' is news, however alike they are."""
+    """Whether a text adds nothing to another; a different number or a 'not' is news, however alike
+    they are.
+    """
     entry, there = _TAGS.sub("", entry), _TAGS.sub("", there)
     ours, theirs = query_terms(entry).words, query_terms(there).words
     if not ours or len(set(ours) & set(theirs)) < _ALIKE * len(set(ours) | set(theirs)):
@@ -294,7 +362,9 @@ def _says_no_more(context: RememberContext, entry: str, there: str) -> bool:
     rest = iter(theirs)
     if not all(word in rest for word in ours):  # in the same order: who told whom matters
         return False
-    if set(_NUMBER.findall(entry)) != set(_NUMBER.findall(there)) or _negations(entry) != _negations(there):
+    if set(_NUMBER.findall(entry)) != set(_NUMBER.findall(there)) or _negations(
+        entry
+    ) != _negations(there):
         return False
     model = context.embedder()
     if model is None:

@@ -67,36 +67,62 @@ class Selection:
         return [Piece(path, source, first, last, text)]
 
     def saying(self, words: str) -> list[Piece]:
-        """Every paragraph or list item that has all of the words, or the passage where no part of it has them all."""
+        """Every paragraph or list item that has all of the words, or the passage where no part of
+        it has them all.
+        """
         terms = query_terms(words)
         wanted = set(terms.words) | set(terms.prefixes)
         if not wanted:
             return []
-        sought = Sought(tuple(terms.words), prefixes=tuple(terms.prefixes), every=True, in_head=False)
+        sought = Sought(
+            tuple(terms.words), prefixes=tuple(terms.prefixes), every=True, in_head=False
+        )
         count = self.store.counts()["chunks"]
         rows = [s.row for s in self.store.keywords.lexical(sought, max(1, count), Filters())]
         found: dict[tuple[str, int, int, str], Piece] = {}
-        for chunk in sorted(self.store.documents.chunks(rows).values(), key=lambda c: (c.path, c.start_line)):
+        for chunk in sorted(
+            self.store.documents.chunks(rows).values(), key=lambda c: (c.path, c.start_line)
+        ):
             spoken = chunk.source not in NOTE_SOURCES
             exact = spoken or chunk.text.count("\n") == chunk.end_line - chunk.start_line
             all_lines = (1, chunk.end_line - chunk.start_line + 1)
-            parts = [(a, b, unit) for a, b, unit in units(chunk.text) if exact and wanted <= _all_terms(unit)]
+            parts = [
+                (a, b, unit)
+                for a, b, unit in units(chunk.text)
+                if exact and wanted <= _all_terms(unit)
+            ]
             for first, last, unit in parts or [(*all_lines, chunk.text)]:
                 # A turn is one line of its file, however many lines its text has.
                 a, b = all_lines if spoken else (first, last)
                 a, b = chunk.start_line + a - 1, chunk.start_line + b - 1
-                one = Piece(chunk.path, chunk.source, a, b, unit.rstrip("\n"), "" if parts else chunk.id)
-                found.setdefault((one.path, one.start_line, one.end_line, unit if spoken else ""), one)
+                one = Piece(
+                    chunk.path, chunk.source, a, b, unit.rstrip("\n"), "" if parts else chunk.id
+                )
+                found.setdefault(
+                    (one.path, one.start_line, one.end_line, unit if spoken else ""), one
+                )
         return list(found.values())
 
     def session(self, name: str) -> list[Piece]:
         """A transcript, by its path, its name or the beginning of it."""
-        sessions = [p for p, s in self.store.documents.stored().items() if s.source not in NOTE_SOURCES]
-        found = [p for p in sessions if name in (p, Path(p).stem, Path(p).name, Path(p).parent.name)]
+        sessions = [
+            p for p, s in self.store.documents.stored().items() if s.source not in NOTE_SOURCES
+        ]
+        found = [
+            p for p in sessions if name in (p, Path(p).stem, Path(p).name, Path(p).parent.name)
+        ]
         if not found and len(name) >= 4:
-            found = [p for p in sessions if Path(p).stem.startswith(name) or Path(p).parent.name.startswith(name)]
+            found = [
+                p
+                for p in sessions
+                if Path(p).stem.startswith(name) or Path(p).parent.name.startswith(name)
+            ]
         if len(found) != 1:
-            which = f"{len(found)} sessions begin with {name!r}" if found else f"no session is called {name!r}"
+            which = (
+                f"{len(found)} sessions begin with {name!r}"
+                if found
+                else f"no session is called {name!r}"
+            )
             raise NotFoundError(which, hint="give its complete name, as notewell search prints it")
         return self.document(found[0])
 

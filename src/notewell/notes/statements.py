@@ -1,4 +1,6 @@
-"""What a note says that was said differently before or after: each statement with its versions in order of time."""
+"""What a note says that was said differently before or after: each statement with its versions in
+order of time.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """How a statement was put, where, and from which day until which other; `until` is None while it holds."""
+    """How a statement was put, where, and from which day until which other; `until` is None while
+    it holds.
+    """
 
     text: str
     citation: str
@@ -63,9 +67,15 @@ def _versions(store: Store, first: Chunk, filters: Filters) -> list[Chunk]:
     while queue and len(known) < _MOST_VERSIONS:
         chunk = queue.popleft()
         related = store.relations.related([chunk], filters).get(chunk.row)
-        near = [c for c in store.relations.stands_for(chunk) if _passes(c, filters)] if _claims(chunk) else []
+        near = (
+            [c for c in store.relations.stands_for(chunk) if _passes(c, filters)]
+            if _claims(chunk)
+            else []
+        )
         if related:
-            names = ((related.superseded_by,) if related.superseded_by else ()) + related.conflicts_with
+            names = (
+                (related.superseded_by,) if related.superseded_by else ()
+            ) + related.conflicts_with
             near += [c for name in names for c in store.documents.chunks_by_id(name)]
             if related.superseded_by:
                 replaced.add(chunk.row)
@@ -74,10 +84,14 @@ def _versions(store: Store, first: Chunk, filters: Filters) -> list[Chunk]:
                 known[other.row] = other
                 queue.append(other)
     replaced |= {
-        row for row, one in store.relations.related(list(known.values()), filters).items() if one.superseded_by
+        row
+        for row, one in store.relations.related(list(known.values()), filters).items()
+        if one.superseded_by
     }
     oldest = dt.date.min
-    return sorted(known.values(), key=lambda c: (c.day or oldest, c.row not in replaced, c.path, c.start_line))
+    return sorted(
+        known.values(), key=lambda c: (c.day or oldest, c.row not in replaced, c.path, c.start_line)
+    )
 
 
 def _claims(chunk: Chunk) -> bool:
@@ -90,7 +104,9 @@ def _passes(chunk: Chunk, filters: Filters) -> bool:
 
 
 def _statement(own: Chunk, versions: Sequence[Chunk]) -> Statement:
-    """The sentences in which the versions differ; one that says the same as the version before it adds nothing."""
+    """The sentences in which the versions differ; one that says the same as the version before it
+    adds nothing.
+    """
     others = [c for c in versions if c.row != own.row]
     said = {own.row: nearest_sentence(own, others[0].text)}
     said |= {c.row: nearest_sentence(c, said[own.row]) for c in others}
@@ -107,7 +123,9 @@ def _statement(own: Chunk, versions: Sequence[Chunk]) -> Statement:
 
 
 def _says_the_same(one: str, other: str) -> bool:
-    """Whether two versions have the same words, or the same numbers and neither denies the other."""
+    """Whether two versions have the same words, or the same numbers and neither denies the
+    other.
+    """
     if term_set(one) == term_set(other):
         return True
     if not figures(one) or not figures(other) or denies(one) != denies(other):

@@ -1,9 +1,10 @@
-"""The tombstones of a workspace: in its own folder, so that every index of it reads them and they travel with it.
+"""The tombstones of a workspace: in its own folder, so that every index of it reads them and they
+travel with it.
 
-Where that folder cannot be written they are in the user's data folder. An index in a database keeps them too, for
-machines that do not share the files. Each place may know more than another: what holds is all of them together, and a
-sync writes that to each. A tombstone that was lifted stays as a mark, so that a place which has not heard of it does
-not bring it back.
+Where that folder cannot be written they are in the user's data folder. An index in a database keeps
+them too, for machines that do not share the files. Each place may know more than another: what
+holds is all of them together, and a sync writes that to each. A tombstone that was lifted stays as
+a mark, so that a place which has not heard of it does not bring it back.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ _KEY, _COUNT = "tombstones", "tombstones_saved"
 _LOCK_WAIT_S = 30.0
 _ASK = "ask its owner to let you read it, or work in a copy of the notes"
 _TYPES = {f.name: str(f.type) for f in dataclasses.fields(Tombstone)}
-_DEFAULTS = {f.name: f.default for f in dataclasses.fields(Tombstone) if f.default is not dataclasses.MISSING}
+_DEFAULTS = {
+    f.name: f.default for f in dataclasses.fields(Tombstone) if f.default is not dataclasses.MISSING
+}
 
 Stones = tuple[Tombstone, ...]
 
@@ -42,7 +45,9 @@ class Place(Protocol):
         """All of them; the same object as before while nothing changed."""
 
     def changing(self) -> AbstractContextManager[None]:
-        """Locks out others from reading to saving: `remember --force` may lift while another process forgets."""
+        """Locks out others from reading to saving: `remember --force` may lift while another
+        process forgets.
+        """
 
     def save(self, stones: Stones) -> None:
         """Replaces them all."""
@@ -68,7 +73,9 @@ class HeldTombstones:
 
 
 class TombstoneFile:
-    """Tombstones in a file, which every change replaces; `root` is the workspace whose own folder the file is in."""
+    """Tombstones in a file, which every change replaces; `root` is the workspace whose own folder
+    the file is in.
+    """
 
     def __init__(self, path: Path, root: Path | None = None) -> None:
         self.path, self._root = path, root
@@ -103,9 +110,15 @@ class TombstoneFile:
             return ()
         except OSError as error:
             # Without it, forgotten text would be shown.
-            raise StoreError(f"{self.path} cannot be read: {error.strerror}", hint="check its permissions") from error
+            raise StoreError(
+                f"{self.path} cannot be read: {error.strerror}", hint="check its permissions"
+            ) from error
         with _checked(str(self.path)):
-            return tuple(_stone(json.loads(line)) for line in data.decode("utf-8").split("\n") if line.strip())
+            return tuple(
+                _stone(json.loads(line))
+                for line in data.decode("utf-8").split("\n")
+                if line.strip()
+            )
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[None]:
@@ -116,10 +129,14 @@ class TombstoneFile:
             else:
                 self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"{self.path} cannot be written: {error.strerror}", hint="check its folder") from error
+            raise StoreError(
+                f"{self.path} cannot be written: {error.strerror}", hint="check its folder"
+            ) from error
         with locked(self.path.with_suffix(".lock"), wait_s=_LOCK_WAIT_S) as mine:
             if not mine:
-                raise StoreBusyError("another process is changing what is forgotten here", hint="try again")
+                raise StoreBusyError(
+                    "another process is changing what is forgotten here", hint="try again"
+                )
             yield
 
     def save(self, stones: Stones) -> None:
@@ -129,11 +146,15 @@ class TombstoneFile:
             # A power cut must not bring back what a receipt says is gone.
             self._opener.replace(self.path, data, mode=0o600)
         except OSError as error:
-            raise StoreError(f"{self.path} cannot be written: {error.strerror}", hint="check the disk") from error
+            raise StoreError(
+                f"{self.path} cannot be written: {error.strerror}", hint="check the disk"
+            ) from error
 
 
 class StoredTombstones:
-    """Tombstones in the meta values of a store, changed in one transaction, so that no machine loses another's."""
+    """Tombstones in the meta values of a store, changed in one transaction, so that no machine
+    loses another's.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -166,7 +187,9 @@ class Tombstones:
         self.places = places or (HeldTombstones(),)
         self._others = tuple(others)
         self._seen: tuple[tuple[Stones, ...], Stones, Forgotten] = ((), (), Forgotten())
-        self._even: tuple[Stones, ...] | None = None  # what was loaded when all places were found to know the same
+        self._even: tuple[Stones, ...] | None = (
+            None  # what was loaded when all places were found to know the same
+        )
 
     def load(self) -> Forgotten:
         """What is forgotten now."""
@@ -174,7 +197,9 @@ class Tombstones:
         return self._seen[2]
 
     def known(self) -> Forgotten:
-        """What is forgotten now, or nothing where that cannot be read; only for what brings no text into the index."""
+        """What is forgotten now, or nothing where that cannot be read; only for what brings no text
+        into the index.
+        """
         try:
             return self.load()
         except StoreError:
@@ -194,7 +219,11 @@ class Tombstones:
     def notices(self) -> tuple[Notice, ...]:
         """Why something may not be known to be forgotten."""
         if fault := self.fault:
-            return (Notice("forgotten_unread", f"{fault}; until it can be, no note is indexed", fault.hint),)
+            return (
+                Notice(
+                    "forgotten_unread", f"{fault}; until it can be, no note is indexed", fault.hint
+                ),
+            )
         message = "{} cannot be opened, so text that its owner forgot may be shown"
         closed = [one.path.parent for one in self._files() if one.closed]
         return tuple(Notice("forgotten_unread", message.format(folder), _ASK) for folder in closed)
@@ -203,15 +232,21 @@ class Tombstones:
         return [one for one in (*self.places, *self._others) if isinstance(one, TombstoneFile)]
 
     def require_all(self) -> None:
-        """Raises StoreError where a place cannot be read: a receipt must not promise what nobody knows."""
+        """Raises StoreError where a place cannot be read: a receipt must not promise what nobody
+        knows.
+        """
         for notice in self.notices:
-            raise StoreError(f"nothing can be forgotten for good here: {notice.message}", hint=notice.hint)
+            raise StoreError(
+                f"nothing can be forgotten for good here: {notice.message}", hint=notice.hint
+            )
 
     def _merge(self) -> Stones:
         """All that any place knows: one that is lifted anywhere is lifted."""
         parts = tuple(place.load() for place in (*self.places, *self._others))
         seen = self._seen[0]
-        if len(seen) != len(parts) or any(one is not other for one, other in zip(parts, seen, strict=True)):
+        if len(seen) != len(parts) or any(
+            one is not other for one, other in zip(parts, seen, strict=True)
+        ):
             found: dict[tuple[str, ...], Tombstone] = {}
             for one in (one for part in parts for one in part):
                 if one.lifted or _key(one) not in found:
@@ -221,7 +256,9 @@ class Tombstones:
         return self._seen[1]
 
     def share(self) -> Forgotten:
-        """What is forgotten now, after every place has got what any of them knows; one that cannot be written waits."""
+        """What is forgotten now, after every place has got what any of them knows; one that cannot
+        be written waits.
+        """
         known = self._merge()
         if self._seen[0] is not self._even:
             if any(set(place.load()) != set(known) for place in self.places):
@@ -250,7 +287,8 @@ class Tombstones:
         if gone:
             self._change(
                 lambda known: tuple(
-                    dataclasses.replace(one, lifted=True) if _key(one) in gone else one for one in known
+                    dataclasses.replace(one, lifted=True) if _key(one) in gone else one
+                    for one in known
                 )
             )
         return len(gone)
@@ -274,13 +312,22 @@ def _key(one: Tombstone) -> tuple[str, ...]:
 
 
 def _row(one: Tombstone) -> dict[str, Any]:
-    """A tombstone without what is usual, so that earlier versions read those that they could have made."""
-    return {name: value for name, value in dataclasses.asdict(one).items() if value != _DEFAULTS.get(name)}
+    """A tombstone without what is usual, so that earlier versions read those that they could have
+    made.
+    """
+    return {
+        name: value
+        for name, value in dataclasses.asdict(one).items()
+        if value != _DEFAULTS.get(name)
+    }
 
 
 def _stone(row: Any) -> Tombstone:
     """A tombstone from a file, which a stranger may have written."""
-    if any(type(value).__name__ != _TYPES.get(name) for name, value in row.items()) or row.get("words", 0) < 1:
+    if (
+        any(type(value).__name__ != _TYPES.get(name) for name, value in row.items())
+        or row.get("words", 0) < 1
+    ):
         raise TypeError(f"{str(row)[:80]} is not a tombstone")
     return Tombstone(**row)
 
@@ -291,17 +338,24 @@ def _checked(name: str) -> Iterator[None]:
         yield
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         message = f"{name} cannot be read as tombstones: {error}"
-        raise StoreError(message, hint="put it back from a copy, or delete it and forget again") from error
+        raise StoreError(
+            message, hint="put it back from a copy, or delete it and forget again"
+        ) from error
 
 
-def tombstones_of(store: Store, root: Path | None = None, away: Path | None = None, *, here: bool = True) -> Tombstones:
-    """Those of the workspace at `root`, in its own folder, or in the folder `away` where that cannot be written.
+def tombstones_of(
+    store: Store, root: Path | None = None, away: Path | None = None, *, here: bool = True
+) -> Tombstones:
+    """Those of the workspace at `root`, in its own folder, or in the folder `away` where that
+    cannot be written.
 
     If not `here`, its own folder is somebody else's, and not looked into.
 
     An index in a database has them too. Those that earlier versions kept next to an index are read.
     """
-    beside_it: Place = TombstoneFile(store.file.with_name(NAME)) if store.file else StoredTombstones(store)
+    beside_it: Place = (
+        TombstoneFile(store.file.with_name(NAME)) if store.file else StoredTombstones(store)
+    )
     if root is None:
         return Tombstones(beside_it)
     own = own_folder(root) if here else None

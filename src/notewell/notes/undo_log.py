@@ -1,6 +1,8 @@
-"""Changes that can be taken back: what each one wrote into which lines, in a small file beside the index.
+"""Changes that can be taken back: what each one wrote into which lines, in a small file beside the
+index.
 
-What a change removed for good, by forgetting, is not written down again: that is in the backup which forgetting makes.
+What a change removed for good, by forgetting, is not written down again: that is in the backup
+which forgetting makes.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ _LONGEST_NAME = 40
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Lines that were replaced, with the lines above and below; `first` and `last` tell where the old ones were.
+    """Lines that were replaced, with the lines above and below; `first` and `last` tell where the
+    old ones were.
 
     `old` is None where only a backup has them.
     """
@@ -40,7 +43,8 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What a change did to one file: `after` is the hash of what it left, empty if it deleted the file.
+    """What a change did to one file: `after` is the hash of what it left, empty if it deleted the
+    file.
 
     `backup` is the name of a file in the folder of backups.
     """
@@ -75,16 +79,23 @@ def hunks(before: str, after: str, *, keep_old: bool) -> tuple[Hunk, ...]:
     found = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     return tuple(
         Hunk(
-            j1, i1, i2, tuple(old[i1:i2]) if keep_old else None, tuple(new[j1:j2]),
-            new[j1 - 1] if j1 else None, new[j2] if j2 < len(new) else None,
+            j1,
+            i1,
+            i2,
+            tuple(old[i1:i2]) if keep_old else None,
+            tuple(new[j1:j2]),
+            new[j1 - 1] if j1 else None,
+            new[j2] if j2 < len(new) else None,
         )
         for kind, i1, i2, j1, j2 in found
         if kind != "equal"
-    )  # fmt: skip
+    )
 
 
 def taken_back(text: str, change: FileChange, *, exact: bool, backup: str = "") -> str | None:
-    """A text without a change, whose lines may have moved unless it is `exact`; None if they are not as written."""
+    """A text without a change, whose lines may have moved unless it is `exact`; None if they are
+    not as written.
+    """
     lines, saved = keep_ends(text), keep_ends(backup)
     for hunk in reversed(change.hunks):
         at = hunk.at if exact else _place(lines, hunk)
@@ -113,13 +124,17 @@ def _beside(lines: Sequence[str], at: int, size: int, hunk: Hunk) -> bool:
 
 
 class UndoLog:
-    """The changes of a workspace that can be taken back, in a folder that only its owner can read."""
+    """The changes of a workspace that can be taken back, in a folder that only its owner can
+    read.
+    """
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
 
     def add(self, change: Change) -> bool:
-        """Writes a change down; the oldest go when there are many. False where there is no place for it."""
+        """Writes a change down; the oldest go when there are many. False where there is no place
+        for it.
+        """
         if self.folder is None:
             return False
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -153,8 +168,13 @@ class UndoLog:
     def _files(self) -> list[Path]:
         with contextlib.suppress(OSError):
             if self.folder is not None:
-                found = [e for e in os.scandir(self.folder) if e.name.endswith(".json") and e.is_file()]
-                return [Path(e.path) for e in sorted(found, key=lambda e: (-e.stat().st_mtime_ns, e.name))]
+                found = [
+                    e for e in os.scandir(self.folder) if e.name.endswith(".json") and e.is_file()
+                ]
+                return [
+                    Path(e.path)
+                    for e in sorted(found, key=lambda e: (-e.stat().st_mtime_ns, e.name))
+                ]
         return []
 
 
@@ -171,7 +191,10 @@ def _read(place: Path) -> Change | None:
         files = []
         for file in row.pop("files"):
             made = [Hunk(**h) for h in file.pop("hunks")]
-            lines = [replace(h, old=None if h.old is None else tuple(h.old), new=tuple(h.new)) for h in made]
+            lines = [
+                replace(h, old=None if h.old is None else tuple(h.old), new=tuple(h.new))
+                for h in made
+            ]
             files.append(FileChange(**file, hunks=tuple(lines)))
         change = Change(**row, files=tuple(files))
         return change if change.id == place.stem else None

@@ -1,4 +1,6 @@
-"""A note or a conversation as a whole: its text, what it links to and what links to it, and its neighbours in time."""
+"""A note or a conversation as a whole: its text, what it links to and what links to it, and its
+neighbours in time.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class WholeNote:
-    """All of a document; `hash` is that of the bytes of a file that can be changed, `turns` are of a conversation."""
+    """All of a document; `hash` is that of the bytes of a file that can be changed, `turns` are of
+    a conversation.
+    """
 
     path: str
     title: str
@@ -56,10 +60,14 @@ class WholeNote:
 
 
 def whole_note(index: Index, path: str, *, as_of: dt.date | None = None) -> WholeNote:
-    """A document of the index as it is on disk; with `as_of`, what is around it is as of that day."""
+    """A document of the index as it is on disk; with `as_of`, what is around it is as of that
+    day.
+    """
     found = index.walk.document(path)
     if found is None:
-        raise NotFoundError(f"{path} is not there any more", hint="notewell index brings the index up to date")
+        raise NotFoundError(
+            f"{path} is not there any more", hint="notewell index brings the index up to date"
+        )
     source, document = found
     store, safe, filters = index.store, index.walk.safe, Filters(as_of=as_of)
     turns: list[Turn] = []
@@ -70,7 +78,9 @@ def whole_note(index: Index, path: str, *, as_of: dt.date | None = None) -> Whol
         else:
             text = safe(clean(source.read(document)))
     except (OSError, ValueError) as error:
-        raise NotFoundError(f"{path} cannot be read: {error}", hint="notewell index reports each file") from error
+        raise NotFoundError(
+            f"{path} cannot be read: {error}", hint="notewell index reports each file"
+        ) from error
     resolver = LinkResolver(store, index.root)
     chunks = resolver.chunks(path)
     facts = chunks[0].facts if chunks else None
@@ -80,13 +90,23 @@ def whole_note(index: Index, path: str, *, as_of: dt.date | None = None) -> Whol
     hops = walk(resolver, resolver.whole(path), links=hand_made, depth=1, direction="both").hops
     notices += _since(as_of, day, document) if as_of else []
     return WholeNote(
-        path, facts.title if facts else path, document.source, day, chunks[0].origin if chunks else "owner",
-        facts.pinned if facts else False, _is_kept(store, path, turns), hash_of(index, path), text, tuple(turns),
+        path,
+        facts.title if facts else path,
+        document.source,
+        day,
+        chunks[0].origin if chunks else "owner",
+        facts.pinned if facts else False,
+        _is_kept(store, path, turns),
+        hash_of(index, path),
+        text,
+        tuple(turns),
         tuple(_named((h for h in hops if h.direction == "out"), path, as_of)),
         tuple(_named((h for h in hops if h.direction == "in"), path, as_of)),
-        tuple(statements(store, chunks, filters)), tuple(chunks),
-        *_neighbours(store, chunks, filters), tuple(notices),
-    )  # fmt: skip
+        tuple(statements(store, chunks, filters)),
+        tuple(chunks),
+        *_neighbours(store, chunks, filters),
+        tuple(notices),
+    )
 
 
 def _since(as_of: dt.date, day: dt.date | None, document: Document) -> list[Notice]:
@@ -94,7 +114,9 @@ def _since(as_of: dt.date, day: dt.date | None, document: Document) -> list[Noti
     if day and day > as_of:
         return [Notice("later", f"this note is from {day}: it was not there on {as_of}")]
     if dt.date.fromtimestamp(document.mtime_ns / 1e9) > as_of:  # noqa: DTZ012 - a day of this place
-        return [Notice("changed_since", f"this note changed after {as_of} and is shown as it is now")]
+        return [
+            Notice("changed_since", f"this note changed after {as_of} and is shown as it is now")
+        ]
     return []
 
 
@@ -104,20 +126,28 @@ def hash_of(index: Index, path: str) -> str:
     if document is None:
         return ""
     try:
-        return hashlib.sha256(index.files.opener.read(document.location, most=MOST_KEPT_BYTES)).hexdigest()
+        return hashlib.sha256(
+            index.files.opener.read(document.location, most=MOST_KEPT_BYTES)
+        ).hexdigest()
     except OSError:
         return ""
 
 
-def resolver_of(index: Index, path: str, address: Callable[[str, int | None], str]) -> Callable[[str], str]:
-    """Finds the note that a link of a note names, as the place that `address` makes of its path and line."""
+def resolver_of(
+    index: Index, path: str, address: Callable[[str, int | None], str]
+) -> Callable[[str], str]:
+    """Finds the note that a link of a note names, as the place that `address` makes of its path and
+    line.
+    """
     resolver = LinkResolver(index.store, index.root)
 
     def resolve(target: str) -> str:
         place = place_of(target)
         if place is None:
             return ""
-        node = resolver.find(place if place.name else replace(place, name=path), path, short_ids=False)
+        node = resolver.find(
+            place if place.name else replace(place, name=path), path, short_ids=False
+        )
         if node.dangling:
             return ""
         return address(node.path, node.chunk.start_line if node.chunk and place.anchor else None)
@@ -151,7 +181,9 @@ def _named(hops: Iterable[Hop], own: str, as_of: dt.date | None) -> Iterable[Nam
     return found.values()
 
 
-def _neighbours(store: Store, chunks: list[Chunk], filters: Filters) -> tuple[Named | None, Named | None]:
+def _neighbours(
+    store: Store, chunks: list[Chunk], filters: Filters
+) -> tuple[Named | None, Named | None]:
     """The nearest other notes before and after a note in time."""
     if not chunks:
         return None, None
@@ -161,5 +193,8 @@ def _neighbours(store: Store, chunks: list[Chunk], filters: Filters) -> tuple[Na
     later = store.history.moments(filters, limit=_NEIGHBOURS, after=last) if last else []
     rows = [next((m.row for m in found if m.path != own), 0) for found in (earlier, later)]
     near = store.documents.chunks([row for row in rows if row])
-    before, after = (Named(c.path, c.facts.title, c.citation, c.day) if (c := near.get(row)) else None for row in rows)
+    before, after = (
+        Named(c.path, c.facts.title, c.citation, c.day) if (c := near.get(row)) else None
+        for row in rows
+    )
     return before, after

@@ -21,13 +21,22 @@ _NOT_YET = (None,) * (len(Signals._fields) - Signals._fields.index("keywords"))
 
 
 def candidates_of(
-    query: Query, question: WeightedQuestion, store: Store, *, found: Mapping[str, Sequence[Scored]],
-    near: Mapping[int, Meaning], count: int, most: int, asked: QuestionVector | None, related: bool,
-) -> list[Candidate]:  # fmt: skip
-    """Every row that any leg found, once, in order of their ids, with its ranks and the signals of all legs.
+    query: Query,
+    question: WeightedQuestion,
+    store: Store,
+    *,
+    found: Mapping[str, Sequence[Scored]],
+    near: Mapping[int, Meaning],
+    count: int,
+    most: int,
+    asked: QuestionVector | None,
+    related: bool,
+) -> list[Candidate]:
+    """Every row that any leg found, once, in order of their ids, with its ranks and the signals of
+    all legs.
 
-    `near` are their meanings, `count` is how many passages have a vector, and `most` how far ranks go. With
-    `related`, their relations are looked up.
+    `near` are their meanings, `count` is how many passages have a vector, and `most` how far ranks
+    go. With `related`, their relations are looked up.
     """
     rows = list(dict.fromkeys([row for scored in found.values() for row, _ in pairs(scored)]))
     chunks = store.documents.chunks(rows)
@@ -38,13 +47,19 @@ def candidates_of(
     # The best of so many random cosines is about this many deviations above their mean.
     noise = math.sqrt(2.0 * math.log(max(count, 3)))
     reads_all = asked is not None and asked.every_script
-    foreign, rarity, dates = 0.0 if reads_all else foreign_share(query.text), question.rarity, query.dates
+    foreign, rarity, dates = (
+        0.0 if reads_all else foreign_share(query.text),
+        question.rarity,
+        query.dates,
+    )
     may_not_read = not reads_all and foreign < 1.0 - _OTHER_SCRIPT
     candidates: list[Candidate] = []
     for chunk in sorted(chunks.values(), key=attrgetter("id")):
         row = chunk.row
         if row not in words or row not in ranks:
-            continue  # another process dropped it after the leg found it, or it ties with the last but has a larger id
+            # another process dropped it after the leg found it, or it ties with the last but has a
+            # larger id
+            continue
         cosine, z, whole, lift, part, span = near.get(row, _NO_MEANING)
         if may_not_read and not chunk.text.isascii() and z is not None and lift is not None:
             # The model may read the question but not the passage, and then its cosine is chance.
@@ -54,7 +69,9 @@ def candidates_of(
         date = None if day is None else float(any(s.start <= day <= s.end for s in dates))
         known = (rarity, noise, foreign, *words[row], cosine, z, date, whole, part, lift, *_NOT_YET)
         signals = tuple.__new__(Signals, known)  # its own constructor takes three times as long
-        candidates.append(Candidate(chunk, 0.0, ranks[row], signals, relations.get(row, _UNRELATED), span))
+        candidates.append(
+            Candidate(chunk, 0.0, ranks[row], signals, relations.get(row, _UNRELATED), span)
+        )
     return candidates
 
 
@@ -64,13 +81,17 @@ def _leg_ranks(
     """The rank of each row in every leg that found it, as far as the pool reaches."""
     ranks: dict[int, dict[str, LegRank]] = {}
     for name, scored in found.items():
-        by_score = sorted([(-score, chunks[row].id, row) for row, score in pairs(scored) if row in chunks])
+        by_score = sorted(
+            [(-score, chunks[row].id, row) for row, score in pairs(scored) if row in chunks]
+        )
         for rank, (score, _, row) in enumerate(by_score[:most], start=1):
             ranks.setdefault(row, {})[name] = LegRank(rank, -score)
     return ranks
 
 
 def _foreign(text: str) -> float:
-    """The share of a passage that an English model cannot read, counted only where it may be enough to matter."""
+    """The share of a passage that an English model cannot read, counted only where it may be enough
+    to matter.
+    """
     wide = len(text.encode("ascii", "ignore")) < (1.0 - _OTHER_SCRIPT / 2) * len(text)
     return foreign_share(text) if wide else 0.0

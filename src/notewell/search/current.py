@@ -1,7 +1,9 @@
-"""Which of several close passages tells how things are now: the newest, and one that answers rather than asks.
+"""Which of several close passages tells how things are now: the newest, and one that answers rather
+than asks.
 
-The words of the question do not decide that, the passages do. Two are on the same subject if their best sentences have
-the same words of the question, and all the more if the newer sentence tells of a change or has another figure.
+The words of the question do not decide that, the passages do. Two are on the same subject if their
+best sentences have the same words of the question, and all the more if the newer sentence tells of
+a change or has another figure.
 """
 
 from __future__ import annotations
@@ -22,8 +24,16 @@ from notewell.text.words import STOP_WORDS, begins_of, term_set
 from notewell.types import Candidate, Chunk, Query, Tense
 
 _LEAST_KNOWN = 0.5  # the sentence to go first has this share of the question
-_ALIKE = (0.5, 0.8, 0.85)  # both have this share of it; of what the other has, that sentence, and its whole passage
-_CHANGED = (0.3, 0.4, 0.5)  # the same if the newer tells of a change, and so need not have the words of the older
+_ALIKE = (
+    0.5,
+    0.8,
+    0.85,
+)  # both have this share of it; of what the other has, that sentence, and its whole passage
+_CHANGED = (
+    0.3,
+    0.4,
+    0.5,
+)  # the same if the newer tells of a change, and so need not have the words of the older
 _ECHO = 0.5  # a question of which this share is words of the subject tells nothing else
 _TOLD = 0.5  # a passage that tells this share of what it asks does not only ask
 _SECTION = 400
@@ -40,14 +50,20 @@ _terms = lru_cache(maxsize=4096)(term_set)  # of sentences, a kilobyte each
 
 @lru_cache(maxsize=1024)
 def _sentences(text: str) -> tuple[tuple[str, str, bool], ...]:
-    """The sentences of a passage without who speaks them, in lower case if that is simple, and whether each asks."""
+    """The sentences of a passage without who speaks them, in lower case if that is simple, and
+    whether each asks.
+    """
     plain = [_SPEAKER.sub("", sentence) for sentence in sentences(text)]
     return tuple((one, one.lower() if one.isascii() else "", asks(one)) for one in plain)
 
 
 def _about(text: str, wanted: Collection[str]) -> Iterator[tuple[str, bool, frozenset[str]]]:
-    """The sentences of a passage that may have wanted terms, whether they ask, and all terms of each."""
-    begins = begins_of(frozenset(wanted))  # where none of these is to be seen, no word has to be stemmed
+    """The sentences of a passage that may have wanted terms, whether they ask, and all terms of
+    each.
+    """
+    begins = begins_of(
+        frozenset(wanted)
+    )  # where none of these is to be seen, no word has to be stemmed
     for sentence, low, is_question in _sentences(text):
         if low:
             for begin in begins:
@@ -68,7 +84,9 @@ class _Subject:
     __slots__ = ("total", "weights", "words")
 
     def __init__(self, query: Query) -> None:
-        self.weights = {word: weight for word, weight in query.weights.items() if word in query.subject}
+        self.weights = {
+            word: weight for word, weight in query.weights.items() if word in query.subject
+        }
         self.words = frozenset(self.weights)
         self.total = self.weigh(self.words)
 
@@ -79,9 +97,9 @@ class _Subject:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What a passage says about a subject: its best sentence, the words that this and its headings share with the
-    subject, those that the whole passage does, and the most that a statement, that a mere question and that a plain
-    question has of it.
+    """What a passage says about a subject: its best sentence, the words that this and its headings
+    share with the subject, those that the whole passage does, and the most that a statement, that a
+    mere question and that a plain question has of it.
     """
 
     own: Candidate
@@ -99,7 +117,9 @@ class _Said:
 
 
 def _is_plain(asking: str, terms: frozenset[str]) -> bool:
-    """Whether a question is short, with one clause and no figure: it hardly tells a fact in passing."""
+    """Whether a question is short, with one clause and no figure: it hardly tells a fact in
+    passing.
+    """
     return len(terms - STOP_WORDS) <= _SHORT and not _CLAUSES.search(asking) and not figures(asking)
 
 
@@ -126,16 +146,25 @@ def _said(own: Candidate, subject: _Subject) -> _Said:
         if len(found) >= _ECHO * len(terms - STOP_WORDS):
             asked = max(asked, whole)
     # All of a section is about its heading.
-    return _Said(own, best or (own.chunk.text[:_SECTION] if head else ""), shared, covered, told, asked, named)
+    return _Said(
+        own,
+        best or (own.chunk.text[:_SECTION] if head else ""),
+        shared,
+        covered,
+        told,
+        asked,
+        named,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Newer:
     """Puts the newest of several dated passages on the same subject first, if they are close.
 
-    If the question names a period, that is the newest of this time or before it. A question about history is left
-    alone, and so is one in the past tense that names no period. `margin` is in units of the logit of the score; if the
-    newer passage tells of a change, or has another figure, it is `sure`.
+    If the question names a period, that is the newest of this time or before it. A question about
+    history is left alone, and so is one in the past tense that names no period. `margin` is in
+    units of the logit of the score; if the newer passage tells of a change, or has another figure,
+    it is `sure`.
     """
 
     margin: float = 1.0
@@ -143,7 +172,9 @@ class Newer:
     depth: int = 5
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
-        """Moves a passage directly before the first that it outdates, and marks contradictions; drops nothing."""
+        """Moves a passage directly before the first that it outdates, and marks contradictions;
+        drops nothing.
+        """
         out = list(candidates)
         head = [c for c in out[: self.depth] if c.chunk.day is not None and not c.signals.is_empty]
         several = len({_moment(c.chunk) for c in head}) > 1
@@ -151,7 +182,10 @@ class Newer:
         if until is None:
             return out
         subject = _Subject(query)
-        dated = sorted((_said(c, subject) for c in head), key=lambda said: (_standing(said.own, until), said.own.id))
+        dated = sorted(
+            (_said(c, subject) for c in head),
+            key=lambda said: (_standing(said.own, until), said.own.id),
+        )
         against: dict[str, set[str]] = {}
         for one in dated:
             others = [
@@ -159,7 +193,9 @@ class Newer:
                 for other in dated
                 if _tells_better(one, other, query, until) and self._outdates(one, other, subject)
             ]
-            if len(subject.words) > 1:  # of one word many things can be said, of more of them hardly
+            if (
+                len(subject.words) > 1
+            ):  # of one word many things can be said, of more of them hardly
                 _note_conflict(one, others, against)
             _move_before(out, one.own, {other.own.id for other in others})
         return falling(_marked(c, against[c.id]) if c.id in against else c for c in out)
@@ -177,7 +213,9 @@ class Newer:
 
 
 def _move_before(out: list[Candidate], one: Candidate, others: Collection[str]) -> None:
-    """Moves a candidate directly before the first of some others, if that is above it, and as likely as that one."""
+    """Moves a candidate directly before the first of some others, if that is above it, and as
+    likely as that one.
+    """
     at = next(i for i, c in enumerate(out) if c.id == one.id)
     goal = next((i for i, c in enumerate(out[:at]) if c.id in others), None)
     if goal is not None:
@@ -185,7 +223,9 @@ def _move_before(out: list[Candidate], one: Candidate, others: Collection[str]) 
 
 
 def _note_conflict(one: _Said, others: Sequence[_Said], against: dict[str, set[str]]) -> None:
-    """Adds the last passage that the one contradicts, both ways; that one contradicts those before it."""
+    """Adds the last passage that the one contradicts, both ways; that one contradicts those before
+    it.
+    """
     for other in reversed(others):
         if _contradicts(one, other):
             against.setdefault(one.own.id, set()).add(other.own.id)
@@ -196,25 +236,36 @@ def _note_conflict(one: _Said, others: Sequence[_Said], against: dict[str, set[s
 def _marked(candidate: Candidate, against: Iterable[str]) -> Candidate:
     known = candidate.relations.conflicts_with
     more = sorted(set(against).difference(known))
-    return replace(candidate, relations=replace(candidate.relations, conflicts_with=(*known, *more)))
+    return replace(
+        candidate, relations=replace(candidate.relations, conflicts_with=(*known, *more))
+    )
 
 
 def _tells_better(one: _Said, other: _Said, query: Query, until: dt.date) -> bool:
-    """Whether the one is from a time that tells more of the day asked for; two events of the same period both do."""
+    """Whether the one is from a time that tells more of the day asked for; two events of the same
+    period both do.
+    """
     if query.tense is Tense.PAST and one.own.signals.date and other.own.signals.date:
         return False
-    (day, minute), (other_day, other_minute) = _standing(one.own, until), _standing(other.own, until)
+    (day, minute), (other_day, other_minute) = (
+        _standing(one.own, until),
+        _standing(other.own, until),
+    )
     return day > other_day or (day == other_day > 0 and minute > other_minute > _UNKNOWN)
 
 
 def _standing(candidate: Candidate, until: dt.date) -> tuple[int, int]:
-    """The higher, the better a passage tells how things stood on a day; 0 if it is from after that."""
+    """The higher, the better a passage tells how things stood on a day; 0 if it is from after
+    that.
+    """
     day, minute = _moment(candidate.chunk)
     return (day, minute) if day <= until.toordinal() else (0, _UNKNOWN)
 
 
 def _moment(chunk: Chunk) -> tuple[int, int]:
-    """The day of a passage, and the minute if its turn or the name of its file (`2026-02-10-1430.md`) tells it."""
+    """The day of a passage, and the minute if its turn or the name of its file
+    (`2026-02-10-1430.md`) tells it.
+    """
     day = (chunk.day or dt.date.min).toordinal()
     if chunk.time:
         return day, 60 * chunk.time.hour + chunk.time.minute
@@ -223,7 +274,9 @@ def _moment(chunk: Chunk) -> tuple[int, int]:
 
 
 def _shares(one: _Said, other: _Said, subject: _Subject, least: tuple[float, float, float]) -> bool:
-    """Whether two passages talk of the same part of the question, and the one says as much as the other about it."""
+    """Whether two passages talk of the same part of the question, and the one says as much as the
+    other about it.
+    """
     known, shared, covered = least
     both = subject.weigh(one.shared & other.shared)
     return (
@@ -264,20 +317,29 @@ def _last_day(candidates: Sequence[Candidate], query: Query) -> dt.date | None:
 
 
 def _day_before(event: Sequence[str], candidates: Sequence[Candidate]) -> dt.date | None:
-    """The day before something happened: the first passage that has most of its words, best in a heading, tells it."""
+    """The day before something happened: the first passage that has most of its words, best in a
+    heading, tells it.
+    """
     found: list[tuple[int, bool, int]] = []
     for c in candidates[:_EVENT_DEPTH]:
         if c.chunk.day is not None and c.chunk.day > dt.date.min:
             head = _terms(_title(c))
             terms = head.union(*(terms for _, _, terms in _about(c.chunk.text, event)))
             if event[0] in terms:
-                found.append((-sum(word in terms for word in event), event[0] not in head, c.chunk.day.toordinal()))
+                found.append(
+                    (
+                        -sum(word in terms for word in event),
+                        event[0] not in head,
+                        c.chunk.day.toordinal(),
+                    )
+                )
     return dt.date.fromordinal(min(found)[2] - 1) if found else None
 
 
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """Puts what answers before what only asks the same as the question, such as an earlier turn of a conversation.
+    """Puts what answers before what only asks the same as the question, such as an earlier turn of
+    a conversation.
 
     What another speaker says next in the same conversation goes before the turn that asks, unless
     it answers nothing either; it is as likely as its own words make it. If it is not found and the
@@ -296,14 +358,20 @@ class Replies:
             return out
         subject = _Subject(query)
         for asking in [
-            said for said in (_said(c, subject) for c in may_ask) if said.only_asks or said.named > said.told == 0
+            said
+            for said in (_said(c, subject) for c in may_ask)
+            if said.only_asks or said.named > said.told == 0
         ]:
             at = next(i for i, c in enumerate(out) if c.id == asking.own.id)
             reply = _reply(asking.own, out)
             if reply is not None:
                 out.insert(min(at, reply), _in_place_of(asking.own, out.pop(reply)))
                 continue
-            telling = [i for i in range(at + 1, min(self.depth, len(out))) if self._tells(out[i], asking, subject)]
+            telling = [
+                i
+                for i in range(at + 1, min(self.depth, len(out)))
+                if self._tells(out[i], asking, subject)
+            ]
             if telling and asking.only_asks:
                 out.insert(telling[-1], out.pop(at))
         return falling(out)
@@ -322,7 +390,8 @@ def _gap(one: Candidate, other: Candidate) -> float:
 def _in_place_of(asking: Candidate, reply: Candidate) -> Candidate:
     """The reply to a turn, where that turn was: its own words need not be those of the question.
 
-    That the turn has the words of the question does not make the reply an answer, so its confidence stays.
+    That the turn has the words of the question does not make the reply an answer, so its confidence
+    stays.
     """
     signals = reply.signals._replace(reply=1.0)
     return replace(reply, score=max(reply.score, asking.score), signals=signals)

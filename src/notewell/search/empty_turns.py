@@ -1,8 +1,9 @@
-"""Which turns of a conversation cannot answer a question: they ask it, or say that nothing was found.
+"""Which turns of a conversation cannot answer a question: they ask it, or say that nothing was
+found.
 
-A conversation in which a question failed has all words of that question, in the turn that asks and often in its title.
-If such a turn counted like any other, the next one who asks would be given the failure instead of the note that
-answers. So what counts is what a turn tells, in its own words.
+A conversation in which a question failed has all words of that question, in the turn that asks and
+often in its title. If such a turn counted like any other, the next one who asks would be given the
+failure instead of the note that answers. So what counts is what a turn tells, in its own words.
 """
 
 from __future__ import annotations
@@ -30,15 +31,19 @@ from notewell.text.everyday import share_of
 from notewell.text.words import term_set, words_in
 from notewell.types import Chunk, Query
 
-_SAME = 0.6  # the share of its pairs of words that a turn has from the question if it is that question again
-_BESIDE = 0.5  # at least so open is an agent's turn that tells something, but nothing with a word of the question
+# the share of its pairs of words that a turn has from the question if it is that question again
+_SAME = 0.6
+# at least so open is an agent's turn that tells something, but nothing with a word of the question
+_BESIDE = 0.5
 _QUOTED_WORDS = 3  # a title of fewer words is a name that anybody may use
 _MOST_WORDS = 400
 _STATED = (".", "。", "!", "！")
 
 
 class _Part(NamedTuple):
-    """A clause of a turn: whether it tells something, its terms, and those of them that are not everyday words."""
+    """A clause of a turn: whether it tells something, its terms, and those of them that are not
+    everyday words.
+    """
 
     tells: bool
     terms: frozenset[str]
@@ -46,20 +51,28 @@ class _Part(NamedTuple):
 
 
 def open_turns(turns: Iterable[Chunk], query: Query) -> dict[str, float]:
-    """By the id of each turn, how much of what it says of the subject of a question is a question or a failure."""
+    """By the id of each turn, how much of what it says of the subject of a question is a question
+    or a failure.
+    """
     weights = {word: weight for word, weight in query.weights.items() if word in query.subject}
     return {turn.id: openness(turn, query.text, weights) for turn in turns}
 
 
 def openness(turn: Chunk, question: str, weights: Mapping[str, float]) -> float:
-    """How much of what a turn says of the weighted words of a question is asked or not found: 1 for all, 0 for none.
+    """How much of what a turn says of the weighted words of a question is asked or not found: 1 for
+    all, 0 for none.
 
-    A turn of an agent that tells nothing new is all open: the words of its title and of the question are not its own.
-    One that tells something, but shares no word with the question beyond everyday ones, is half open: it may be the
-    short answer to the turn before it, or one more way to say that nothing was found, which no list of phrases knows.
+    A turn of an agent that tells nothing new is all open: the words of its title and of the
+    question are not its own. One that tells something, but shares no word with the question beyond
+    everyday ones, is half open: it may be the short answer to the turn before it, or one more way
+    to say that nothing was found, which no list of phrases knows.
     """
     if turn.origin == "owner":
-        return 1.0 if _repeats(turn.text, question) else _open_share(_parts(turn.text, by_user=True), weights)
+        return (
+            1.0
+            if _repeats(turn.text, question)
+            else _open_share(_parts(turn.text, by_user=True), weights)
+        )
     known = term_set(" ".join((question, *turn.heading)))
     said = _without(turn.text, (question, *turn.heading))
     denying = denies(said)
@@ -90,12 +103,15 @@ def _open_share(parts: Sequence[_Part], weights: Mapping[str, float]) -> float:
             asked = max(asked, weight)
     if told or asked:
         return asked / (told + asked)
-    # It was found by its meaning alone. What it tells beside its question may still be what was meant.
+    # It was found by its meaning alone. What it tells beside its question may still be what was
+    # meant.
     return sum(not part.tells for part in parts) / len(parts) if parts else 1.0
 
 
 def _repeats(said: str, question: str) -> bool:
-    """Whether somebody said the question before, almost in the same words; many prompts are not even questions."""
+    """Whether somebody said the question before, almost in the same words; many prompts are not
+    even questions.
+    """
     own, asked = _pairs(said), _pairs(question)
     if not own or own == asked:
         return bool(own)
@@ -104,7 +120,9 @@ def _repeats(said: str, question: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _pairs(text: str) -> frozenset[tuple[str, str]]:
-    """The words of a text in pairs, each with the next; none of a text that is too long to be a question."""
+    """The words of a text in pairs, each with the next; none of a text that is too long to be a
+    question.
+    """
     words = words_in(text.casefold())[: _MOST_WORDS + 1]
     return frozenset(pairwise(("", *words))) if len(words) <= _MOST_WORDS else frozenset()
 
@@ -138,7 +156,9 @@ def _of_agent(sentence: str) -> Iterator[tuple[str, bool]]:
 
 
 def _of_user(sentence: str) -> Iterator[tuple[str, bool]]:
-    """The clauses of a sentence of a user, who often tells something and asks at the end of the same sentence."""
+    """The clauses of a sentence of a user, who often tells something and asks at the end of the
+    same sentence.
+    """
     parts = phrases(sentence)
     for number, clause in enumerate(parts, start=1):
         open_ = opens_question(clause) or wants_work(clause) or finds_nothing(clause)

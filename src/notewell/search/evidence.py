@@ -1,7 +1,8 @@
-"""How well the words of a passage match a question: the same measures for every candidate, whichever leg found it.
+"""How well the words of a passage match a question: the same measures for every candidate,
+whichever leg found it.
 
-All but `bm25` are relative to the most that the question could reach, so they mean the same in a large corpus and in a
-small one.
+All but `bm25` are relative to the most that the question could reach, so they mean the same in a
+large corpus and in a small one.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ _EVERYDAY = 1 / 16
 
 @dataclass(frozen=True, slots=True)
 class WeightedQuestion:
-    """A question's terms, each weighted by how rare it is in the corpus, and in writing of any kind.
+    """A question's terms, each weighted by how rare it is in the corpus, and in writing of any
+    kind.
 
-    `total` is the sum of the weights, `reach` the highest BM25 score a passage could get, `rarity` the mean weight of
-    the words that occur (1: each occurs once), `common` the words that occur in so many chunks that matching them is
-    slow and tells little.
+    `total` is the sum of the weights, `reach` the highest BM25 score a passage could get, `rarity`
+    the mean weight of the words that occur (1: each occurs once), `common` the words that occur in
+    so many chunks that matching them is slow and tells little.
     """
 
     terms: Terms
@@ -51,22 +53,33 @@ class WeightedQuestion:
     @property
     def sought(self) -> Sought:
         """What the keyword leg matches: any of the terms except the common ones."""
-        words = tuple(w for w in self.weights if w not in self.common and w not in self.terms.prefixes)
+        words = tuple(
+            w for w in self.weights if w not in self.common and w not in self.terms.prefixes
+        )
         phrases = [(a, b) for a, b in self.terms.phrases if a in words and b in words]
         return Sought(
-            words, tuple(phrases[:MAX_TERMS]), tuple(self.terms.prefixes), tuple(self.terms.exact[:MAX_TERMS])
+            words,
+            tuple(phrases[:MAX_TERMS]),
+            tuple(self.terms.prefixes),
+            tuple(self.terms.exact[:MAX_TERMS]),
         )
 
     @property
     def measured(self) -> Sought:
         """What a passage is measured by: all of the terms, however common."""
         prefixes = self.terms.prefixes
-        return Sought(tuple(w for w in self.weights if w not in prefixes), prefixes=prefixes, exact=self.terms.exact)
+        return Sought(
+            tuple(w for w in self.weights if w not in prefixes),
+            prefixes=prefixes,
+            exact=self.terms.exact,
+        )
 
     @property
     def sought_whole(self) -> Sought:
         """What an old release matched: every word of the question, stop words included."""
-        return Sought((*self.terms.words, *self.terms.stop), prefixes=tuple(self.terms.prefixes), every=True)
+        return Sought(
+            (*self.terms.words, *self.terms.stop), prefixes=tuple(self.terms.prefixes), every=True
+        )
 
 
 class WordSignals(NamedTuple):
@@ -86,7 +99,9 @@ class WordSignals(NamedTuple):
 
 
 def ask(text: str, counts_of: Callable[[Iterable[str]], TermCounts]) -> WeightedQuestion:
-    """Weighs the terms of a question by how rare they are; `counts_of` is a store's `term_counts`."""
+    """Weighs the terms of a question by how rare they are; `counts_of` is a store's
+    `term_counts`.
+    """
     terms = query_terms(text)
     return weigh(terms, counts_of(terms.words[:MOST_WORDS]))
 
@@ -98,20 +113,32 @@ def weigh(terms: Terms, counts: TermCounts) -> WeightedQuestion:
     words = [w for w in terms.words if w in rarest]
     weights = {w: idf(counts.chunks, found_in_all(w, counts.chunks, found_in[w])) for w in words}
     occurring = [w for w in weights if found_in[w]]
-    common = frozenset(w for w in occurring if found_in[w] > _COMMON * counts.chunks and counts.chunks > 200)
+    common = frozenset(
+        w for w in occurring if found_in[w] > _COMMON * counts.chunks and counts.chunks > 200
+    )
     if len(common) == len(occurring):
         common = frozenset()
     for char in terms.prefixes:
         weights[char] = idf(counts.chunks, 0) / 2
-    reach = sum(w for term, w in weights.items() if term in terms.prefixes or found_in[term]) * (K1 + 1)
+    reach = sum(w for term, w in weights.items() if term in terms.prefixes or found_in[term]) * (
+        K1 + 1
+    )
     total = sum(weights.values())
-    rarity = sum(weights[w] for w in occurring) / len(occurring) / idf(counts.chunks, 0) if occurring else 0.0
+    rarity = (
+        sum(weights[w] for w in occurring) / len(occurring) / idf(counts.chunks, 0)
+        if occurring
+        else 0.0
+    )
     pairs = tuple(pairwise(words))
-    return WeightedQuestion(terms, weights, pairs, total, reach, counts.mean_length, rarity, common, counts.chunks)
+    return WeightedQuestion(
+        terms, weights, pairs, total, reach, counts.mean_length, rarity, common, counts.chunks
+    )
 
 
 def measures(question: WeightedQuestion, places: Placed) -> dict[int, WordSignals]:
-    """The lexical signals of passages by row, from where the terms of `question.measured` are in them."""
+    """The lexical signals of passages by row, from where the terms of `question.measured` are in
+    them.
+    """
     return dict(zip(places.rows, map(WordSignals._make, measured(question, places)), strict=True))
 
 
@@ -125,7 +152,11 @@ def measured(question: WeightedQuestion, places: Placed) -> Iterable[tuple[float
         return ()
     chunk, term, _ = places.body
     shape = (len(terms), count)
-    frequency = np.bincount(term * count + chunk, minlength=len(terms) * count).reshape(shape).astype(np.float64)
+    frequency = (
+        np.bincount(term * count + chunk, minlength=len(terms) * count)
+        .reshape(shape)
+        .astype(np.float64)
+    )
     in_head = np.zeros(shape, dtype=bool)
     in_head[places.head[1], places.head[0]] = True
     frequency += HEAD_WEIGHT * in_head
@@ -154,7 +185,8 @@ def measured(question: WeightedQuestion, places: Placed) -> Iterable[tuple[float
 
 
 def _focus(terms: Sequence[str]) -> Column:
-    """The weights of a question's terms by their place, of the sum 1: what is asked for is mostly named first.
+    """The weights of a question's terms by their place, of the sum 1: what is asked for is mostly
+    named first.
 
     Words that are in every sixteenth passage of any writing have none, unless there are no others.
     """
@@ -167,11 +199,15 @@ def _focus(terms: Sequence[str]) -> Column:
     return np.asarray(weights / (weights.sum() or 1.0))
 
 
-def _closeness(question: WeightedQuestion, places: Placed, terms: Sequence[str]) -> tuple[Column, Column]:
-    """For each passage: how near neighbouring words of the question are to each other, and the heaviest stretch.
+def _closeness(
+    question: WeightedQuestion, places: Placed, terms: Sequence[str]
+) -> tuple[Column, Column]:
+    """For each passage: how near neighbouring words of the question are to each other, and the
+    heaviest stretch.
 
-    A pair counts 1 side by side and in order, and less with each word between; the wrong order costs one word. The
-    heaviest stretch is the largest weight that different terms have within `STRETCH` words.
+    A pair counts 1 side by side and in order, and less with each word between; the wrong order
+    costs one word. The heaviest stretch is the largest weight that different terms have within
+    `STRETCH` words.
     """
     import numpy as np  # noqa: PLC0415
 
@@ -179,7 +215,8 @@ def _closeness(question: WeightedQuestion, places: Placed, terms: Sequence[str])
     chunk, term, position = places.body
     if not len(chunk):
         return near, window
-    # All passages are laid on one line, too far apart to be near each other. `last[t]` is where term t was last seen.
+    # All passages are laid on one line, too far apart to be near each other. `last[t]` is where
+    # term t was last seen.
     far = STRETCH + NEAR_WINDOW
     at = chunk * (int(places.lengths.max()) + far) + position
     is_term = term == np.arange(len(terms))[:, None]
@@ -191,9 +228,13 @@ def _closeness(question: WeightedQuestion, places: Placed, terms: Sequence[str])
     if question.pairs:
         number = {t: n for n, t in enumerate(terms)}
         one, other = np.asarray([(number[a], number[b]) for a, b in question.pairs]).T
-        gaps = np.where(is_term[other], at - last[one], np.where(is_term[one], at - last[other] + 1, far))
+        gaps = np.where(
+            is_term[other], at - last[one], np.where(is_term[one], at - last[other] + 1, far)
+        )
         gap = np.maximum(1, np.minimum.reduceat(gaps, starts, axis=1))
         weight = weights[one] + weights[other]
-        closeness = (weight * np.where(gap <= NEAR_WINDOW, 1.0 - (gap - 1) / NEAR_WINDOW, 0.0)).sum(axis=0)
+        closeness = (weight * np.where(gap <= NEAR_WINDOW, 1.0 - (gap - 1) / NEAR_WINDOW, 0.0)).sum(
+            axis=0
+        )
         near[chunk[starts]] = closeness / (float(weight.sum()) or 1.0)
     return near, window

@@ -1,4 +1,6 @@
-"""Why a passage is ranked where it is, or is missing: read from the trace, so it cannot disagree with the ranking."""
+"""Why a passage is ranked where it is, or is missing: read from the trace, so it cannot disagree
+with the ranking.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,13 @@ class Why:
 
 
 def one_line(candidate: Candidate, lines: tuple[int, int] | None = None) -> str:
-    """The reason in one line: which legs found it and what matched; `lines` are those nearest in meaning."""
+    """The reason in one line: which legs found it and what matched; `lines` are those nearest in
+    meaning.
+    """
     names = (("lexical", "keywords"), ("vector", "meaning"), ("path", "name or date"))
-    parts = [f"{name} #{candidate.ranks[leg].rank}" for leg, name in names if leg in candidate.ranks]
+    parts = [
+        f"{name} #{candidate.ranks[leg].rank}" for leg, name in names if leg in candidate.ranks
+    ]
     signals = candidate.signals
     parts += [f"covers {signals.cover:.0%} of the question"] if signals.cover else []
     parts += ["words close together"] if signals.near >= 0.5 else []
@@ -49,14 +55,26 @@ def _nearest_part(chunk: Chunk, lines: tuple[int, int] | None) -> str:
     if lines is None or lines == (chunk.start_line, chunk.end_line):
         return ""
     first, last = lines
-    return f"line {first} is nearest in meaning" if first == last else f"lines {first}–{last} are nearest in meaning"
+    return (
+        f"line {first} is nearest in meaning"
+        if first == last
+        else f"lines {first}–{last} are nearest in meaning"
+    )
 
 
 def why(
-    chunk: Chunk, query: Query, trace: Trace, *, asked: WeightedQuestion, places: Placed, vector_note: str,
+    chunk: Chunk,
+    query: Query,
+    trace: Trace,
+    *,
+    asked: WeightedQuestion,
+    places: Placed,
+    vector_note: str,
     changed: dt.date | None = None,
-) -> Why:  # fmt: skip
-    """What happened to a passage, whether it was returned or not; an undated one counts as of the day it `changed`."""
+) -> Why:
+    """What happened to a passage, whether it was returned or not; an undated one counts as of the
+    day it `changed`.
+    """
     lines: list[str] = []
     for step in trace.legs:
         absent = f"not among its {len(step.marks)} candidates{_absence(step.stage, asked, places)}"
@@ -68,14 +86,23 @@ def why(
         return Why(chunk, f"left out by a filter: {reason}", None, (), None)
     if candidate is None:
         return Why(chunk, "no leg found it", None, tuple(lines), None)
-    signals = ", ".join(f"{name} {value:.3f}" for name, value in sorted(candidate.signals.as_dict().items()))
+    signals = ", ".join(
+        f"{name} {value:.3f}" for name, value in sorted(candidate.signals.as_dict().items())
+    )
     lines.append(f"signals: {signals}")
     own = candidate.signals
     if own.part is not None:
-        half = f"meaning: {own.cosine:.4f} = ({own.whole:.4f} whole + {own.part:.4f} nearest part) / 2"
-        lines.append("; ".join(filter(None, (half, _nearest_part(candidate.chunk, near_lines(candidate))))))
+        half = (
+            f"meaning: {own.cosine:.4f} = ({own.whole:.4f} whole + {own.part:.4f} nearest part) / 2"
+        )
+        lines.append(
+            "; ".join(filter(None, (half, _nearest_part(candidate.chunk, near_lines(candidate)))))
+        )
     if own.links is not None:
-        lines.append(f"links: {own.links:.0%} of its lines are, so it goes behind the best note that it links to")
+        lines.append(
+            f"links: {own.links:.0%} of its lines are, so it goes behind the best note that it "
+            "links to"
+        )
     if candidate.signals.total is not None:
         lines.append(sum_in_words(candidate))
     for step in trace.steps:
@@ -88,15 +115,21 @@ def why(
 
 
 def _left_out(chunk: Chunk, asked: Filters, changed: dt.date | None) -> str:
-    """Which filter a passage does not pass; a look back shows what is undated, since nobody knows when it came."""
+    """Which filter a passage does not pass; a look back shows what is undated, since nobody knows
+    when it came.
+    """
     day = chunk.day or changed
     reasons = {
-        f"it is from {chunk.source}, not {asked.source}": asked.source and chunk.source != asked.source,
-        f"it is by {chunk.origin}, not {asked.origin}": asked.origin and chunk.origin != asked.origin,
+        f"it is from {chunk.source}, not {asked.source}": asked.source
+        and chunk.source != asked.source,
+        f"it is by {chunk.origin}, not {asked.origin}": asked.origin
+        and chunk.origin != asked.origin,
         f"it is not in {asked.path}": asked.path and not path_matcher(asked.path)(chunk.path),
         f"it is from {day}, before {asked.since}": asked.since and day and day < asked.since,
         f"it is from {day}, after {asked.until}": asked.until and day and day > asked.until,
-        f"it is from {day}, later than {asked.as_of}": asked.as_of and chunk.day and chunk.day > asked.as_of,
+        f"it is from {day}, later than {asked.as_of}": asked.as_of
+        and chunk.day
+        and chunk.day > asked.as_of,
     }
     return next((reason for reason, applies in reasons.items() if applies), "")
 
@@ -130,4 +163,6 @@ def _absence(leg: str, asked: WeightedQuestion, places: Placed) -> str:
         bm25 = measures(asked, places)[places.rows[0]].bm25
         return f": it shares {', '.join(shared[:6])}, but others match better (BM25 {bm25:.3f})"
     vector = ": others are closer in meaning, or it has no vector yet"
-    return {"vector": vector, "path": ": the question names neither its file nor its day"}.get(leg, "")
+    return {"vector": vector, "path": ": the question names neither its file nor its day"}.get(
+        leg, ""
+    )

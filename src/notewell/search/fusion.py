@@ -18,10 +18,15 @@ def ordered(candidates: Iterable[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=lambda c: (-c.score, c.chunk.id))
 
 
-def rescored(candidates: Iterable[Candidate], score: Callable[[Candidate], float]) -> list[Candidate]:
+def rescored(
+    candidates: Iterable[Candidate], score: Callable[[Candidate], float]
+) -> list[Candidate]:
     """The candidates with new scores, best first."""
-    # Built outright: `replace` takes three times as long, and this runs for every candidate of every search.
-    return ordered(Candidate(c.chunk, score(c), c.ranks, c.signals, c.relations, c.near) for c in candidates)
+    # Built outright: `replace` takes three times as long, and this runs for every candidate of
+    # every search.
+    return ordered(
+        Candidate(c.chunk, score(c), c.ranks, c.signals, c.relations, c.near) for c in candidates
+    )
 
 
 def falling(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -39,7 +44,10 @@ def falling(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 def _check_weights(vector: float, text: float) -> None:
     if not (0.0 <= vector < math.inf and 0.0 <= text < math.inf and vector + text > 0.0):
-        raise SettingsError(f"the weights are vector={vector:g}, text={text:g}", hint="give two from 0 on, not both 0")
+        raise SettingsError(
+            f"the weights are vector={vector:g}, text={text:g}",
+            hint="give two from 0 on, not both 0",
+        )
 
 
 def _two_legs(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -49,7 +57,9 @@ def _two_legs(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """vector·cosine + text·1/(1+rank), rank from 0; `silent_is_zero` and `clamped` are faults of an old release."""
+    """vector·cosine + text·1/(1+rank), rank from 0; `silent_is_zero` and `clamped` are faults of an
+    old release.
+    """
 
     vector: float = 0.7
     text: float = 0.3
@@ -62,7 +72,9 @@ class Weighted:
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002
         """If a leg found nothing, the other takes its weight, unless `silent_is_zero` is set."""
         pool = _two_legs(candidates)
-        vector = self.vector if self.silent_is_zero or any("vector" in c.ranks for c in pool) else 0.0
+        vector = (
+            self.vector if self.silent_is_zero or any("vector" in c.ranks for c in pool) else 0.0
+        )
         text = self.text if self.silent_is_zero or any("lexical" in c.ranks for c in pool) else 0.0
         total = (vector + text) or 1.0
 
@@ -92,7 +104,11 @@ class MaxNorm:
         total = self.vector + self.text
 
         def score(c: Candidate) -> float:
-            cosine = max(0.0, c.ranks["vector"].score / best) if best > 0 and "vector" in c.ranks else 0.0
+            cosine = (
+                max(0.0, c.ranks["vector"].score / best)
+                if best > 0 and "vector" in c.ranks
+                else 0.0
+            )
             words = 1.0 / c.ranks["lexical"].rank if "lexical" in c.ranks else 0.0
             return (self.vector * cosine + self.text * words) / total
 
@@ -101,7 +117,9 @@ class MaxNorm:
 
 @dataclass(frozen=True, slots=True)
 class Rrf:
-    """Reciprocal rank fusion: Σ weight/(k+rank), divided by the best possible sum if `normalised`."""
+    """Reciprocal rank fusion: Σ weight/(k+rank), divided by the best possible sum if
+    `normalised`.
+    """
 
     vector: float = 0.7
     text: float = 0.3
@@ -112,7 +130,8 @@ class Rrf:
         _check_weights(self.vector, self.text)
         if not 0 <= self.k <= _LARGEST_K:
             raise SettingsError(
-                f"k is {self.k:g}", hint=f"give a number from 0 (the first rank is all) to {_LARGEST_K:,}"
+                f"k is {self.k:g}",
+                hint=f"give a number from 0 (the first rank is all) to {_LARGEST_K:,}",
             )
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002
@@ -122,7 +141,9 @@ class Rrf:
         best = sum(weights.values()) / (self.k + 1) if self.normalised else 1.0
 
         def score(c: Candidate) -> float:
-            total = sum(w / (self.k + c.ranks[leg].rank) for leg, w in weights.items() if leg in c.ranks)
+            total = sum(
+                w / (self.k + c.ranks[leg].rank) for leg, w in weights.items() if leg in c.ranks
+            )
             return min(1.0, total / best)
 
         return rescored(pool, score)
@@ -136,7 +157,9 @@ class Single:
 
     def __post_init__(self) -> None:
         if self.leg not in LEGS:
-            raise SettingsError(f"no leg is called {self.leg!r}", hint=f"there are: {', '.join(LEGS)}")
+            raise SettingsError(
+                f"no leg is called {self.leg!r}", hint=f"there are: {', '.join(LEGS)}"
+            )
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002
         """A cosine stays as it is; other scores become s/(1+s), which keeps their order."""
@@ -144,7 +167,11 @@ class Single:
 
         def score(c: Candidate) -> float:
             value = c.ranks[self.leg].score
-            return max(0.0, min(1.0, value)) if self.leg == "vector" else max(0.0, value) / (1.0 + max(0.0, value))
+            return (
+                max(0.0, min(1.0, value))
+                if self.leg == "vector"
+                else max(0.0, value) / (1.0 + max(0.0, value))
+            )
 
         return rescored(pool, score)
 

@@ -9,7 +9,9 @@ from notewell.types import Mark
 
 
 class LazyMarks(Sequence[Mark]):
-    """Marks that are made when first read, since most answers are read without their trace; equal to their tuple."""
+    """Marks that are made when first read, since most answers are read without their trace; equal
+    to their tuple.
+    """
 
     __slots__ = ("_made", "_make")
 

@@ -1,4 +1,5 @@
-"""The search walk: legs side by side, the same measures for all they find, then stages, with a trace of every step.
+"""The search walk: legs side by side, the same measures for all they find, then stages, with a
+trace of every step.
 
 The runner compares what went into a stage with what came out, so no stage knows that it is traced.
 """
@@ -33,7 +34,9 @@ _LONGEST_REASON = 300
 _FATAL = (StoreDamagedError, StoreAwayError)
 
 VectorAnswer = tuple[QuestionVector | None, Nearest | None, float]
-"""The vector of a question, what is near it if that was looked up already, and the seconds both took."""
+"""The vector of a question, what is near it if that was looked up already, and the seconds both
+took.
+"""
 
 Pending = Future[VectorAnswer] | QuestionVector | None
 """A vector that is being made, one that is at hand, or none."""
@@ -54,11 +57,15 @@ class Profile:
     windows: int = 0  # so many of the nearest passages are scored again by their windows
 
     def pool_for(self, limit: int) -> int:
-        """How many candidates each leg may find; a fixed number, except in published pipelines that multiply it."""
+        """How many candidates each leg may find; a fixed number, except in published pipelines that
+        multiply it.
+        """
         return self.pool_per_limit * limit if self.pool_per_limit else self.pool
 
     def reach_for(self, limit: int, asked: QuestionVector) -> int:
-        """How many passages the vector leg looks at: more than it may find if their windows can change the order."""
+        """How many passages the vector leg looks at: more than it may find if their windows can
+        change the order.
+        """
         return max(self.pool_for(limit), self.windows if asked.windows else 0)
 
 
@@ -66,8 +73,8 @@ class Profile:
 class Ranked:
     """What came out of a run; `model` names the vectors that took part, and is empty without them.
 
-    It is not `steady` if chunks changed meanwhile: one that was replaced is lost if a leg found its old row, before the
-    new one was there.
+    It is not `steady` if chunks changed meanwhile: one that was replaced is lost if a leg found its
+    old row, before the new one was there.
     """
 
     candidates: tuple[Candidate, ...]
@@ -82,9 +89,10 @@ class Ranked:
 class SearchContext:
     """What a run works with.
 
-    `question` embeds a question, or returns None where there is no model. The run waits `deadline_s` for it, and
-    `grace_s` more: a model that keeps the deadline itself can report what happened. Without `relations`, copies and
-    contradictions are not looked up. `at_hand` returns the vector of a question that was embedded lately.
+    `question` embeds a question, or returns None where there is no model. The run waits
+    `deadline_s` for it, and `grace_s` more: a model that keeps the deadline itself can report what
+    happened. Without `relations`, copies and contradictions are not looked up. `at_hand` returns
+    the vector of a question that was embedded lately.
     """
 
     store: Store
@@ -96,9 +104,7 @@ class SearchContext:
     at_hand: Callable[[str], QuestionVector | None] | None = None
 
 
-def run(
-    query: Query, profile: Profile, context: SearchContext
-) -> Ranked:
+def run(query: Query, profile: Profile, context: SearchContext) -> Ranked:
     """Answers a question under a profile; a leg that fails or is late becomes a notice."""
     store, notices = context.store, list[Notice]()
     found: dict[str, Sequence[Scored]] = {}
@@ -111,8 +117,9 @@ def run(
         if known is not None or not _asks_model(query, profile, context):  # nobody is waited for
             one_moment.enter_context(store.reading())
         before = store.get_meta("chunks")
-        # Another thread embeds the question and, in a large index, scans the vectors too; in a small one, two threads
-        # that take turns are slower than one. The chunks are counted after it has started, so it waits for the answer.
+        # Another thread embeds the question and, in a large index, scans the vectors too; in a
+        # small one, two threads that take turns are slower than one. The chunks are counted after
+        # it has started, so it waits for the answer.
         is_large: Future[bool] = Future()
         pending = known or _start_vector_leg(query, profile, context, is_large)
         with store.reading():
@@ -129,8 +136,13 @@ def run(
             finally:
                 is_large.cancel()  # so that the thread does not wait for a count that failed
             if known is not None and is_large.result():
-                pending = context.executor.submit(copy_context().run, _scan, query, profile, store, known)
-            for name, kind, leg in (("lexical", "keyword", lexical_leg), ("path", "name and date", path_leg)):
+                pending = context.executor.submit(
+                    copy_context().run, _scan, query, profile, store, known
+                )
+            for name, kind, leg in (
+                ("lexical", "keyword", lexical_leg),
+                ("path", "name and date", path_leg),
+            ):
                 if name in profile.legs:
                     begun = time.perf_counter()
                     try:
@@ -139,34 +151,58 @@ def run(
                         notices.append(_survived(name, kind, error))
                     took_s[name] = time.perf_counter() - begun
         if isinstance(pending, Future):
-            one_moment.close()  # a store in memory would keep the other thread waiting until this one has read all
+            # a store in memory would keep the other thread waiting until this one has read all
+            one_moment.close()
         vector, nearest, took_s["vector"] = _vector_answer(context, pending, notices)
         with store.reading():
             others = [row for leg in found.values() for row, _ in pairs(leg)]
             _read_rows_ahead(query, profile, context, [*others, *_rows(nearest)], vector=vector)
             if vector is not None:
                 begun = time.perf_counter()
-                pool, windows = profile.pool_for(query.limit), vector.windows and profile.windows > 0
+                pool, windows = (
+                    profile.pool_for(query.limit),
+                    vector.windows and profile.windows > 0,
+                )
                 try:
                     nearest = nearest or _nearest(query, profile, store, vector)
-                    found["vector"], near = measure(store, vector, nearest, others, pool=pool, windows=windows)
+                    found["vector"], near = measure(
+                        store, vector, nearest, others, pool=pool, windows=windows
+                    )
                 except Exception as error:  # noqa: BLE001 - keywords still answer
                     notices.append(_survived("vector", "meaning", error, store))
                     vector = None
                 took_s["vector"] += time.perf_counter() - begun
             count = nearest.count if nearest else 0
             candidates = candidates_of(
-                query, question, store, found=found, near=near, count=count, most=profile.pool_for(query.limit),
-                asked=vector, related=context.relations,
-            )  # fmt: skip
+                query,
+                question,
+                store,
+                found=found,
+                near=near,
+                count=count,
+                most=profile.pool_for(query.limit),
+                asked=vector,
+                related=context.relations,
+            )
         steady = bool(store.get_meta("chunks") == before)
     query = _weighed(query, question, counts)
     model = vector.model if vector else ""
-    return _ranked(candidates, query, profile, found=found, took_s=took_s, notices=notices, model=model, steady=steady)
+    return _ranked(
+        candidates,
+        query,
+        profile,
+        found=found,
+        took_s=took_s,
+        notices=notices,
+        model=model,
+        steady=steady,
+    )
 
 
 def _scans_aside(store: Store, chunks: int) -> bool:
-    """Whether another thread scans the vectors: those of a large index, or of a store that is far away."""
+    """Whether another thread scans the vectors: those of a large index, or of a store that is far
+    away.
+    """
     return store.ahead is not None or chunks >= _LARGE
 
 
@@ -175,13 +211,22 @@ def _read_ahead(query: Query, profile: Profile, store: Store, terms: Terms) -> N
     if store.ahead is not None:
         words, exact = tuple(terms.words[:MOST_WORDS]), tuple(terms.exact[:MAX_TERMS])
         sought = Sought(words, prefixes=tuple(terms.prefixes), exact=exact)
-        store.ahead.question(sought, *_named(query), limit=profile.pool_for(query.limit), filters=query.filters)
+        store.ahead.question(
+            sought, *_named(query), limit=profile.pool_for(query.limit), filters=query.filters
+        )
 
 
 def _read_rows_ahead(
-    query: Query, profile: Profile, context: SearchContext, rows: list[int], *, vector: QuestionVector | None
+    query: Query,
+    profile: Profile,
+    context: SearchContext,
+    rows: list[int],
+    *,
+    vector: QuestionVector | None,
 ) -> None:
-    """Lets a store that is far away read at once all that is asked about the rows that legs found."""
+    """Lets a store that is far away read at once all that is asked about the rows that legs
+    found.
+    """
     if context.store.ahead is not None:
         windows = vector is not None and vector.windows and profile.windows > 0
         filters = query.filters if context.relations else None
@@ -194,16 +239,30 @@ def _rows(nearest: Nearest | None) -> list[int]:
 
 def _weighed(query: Query, question: WeightedQuestion, counts: TermCounts) -> Query:
     """The question with the weights of those of its terms that occur."""
-    return replace(query, weights={w: x for w, x in question.weights.items() if counts.found_in.get(w)})
+    return replace(
+        query, weights={w: x for w, x in question.weights.items() if counts.found_in.get(w)}
+    )
 
 
 def _ranked(
-    candidates: Sequence[Candidate], query: Query, profile: Profile, *, found: Mapping[str, Sequence[Scored]],
-    took_s: Mapping[str, float], notices: list[Notice], model: str, steady: bool,
-) -> Ranked:  # fmt: skip
+    candidates: Sequence[Candidate],
+    query: Query,
+    profile: Profile,
+    *,
+    found: Mapping[str, Sequence[Scored]],
+    took_s: Mapping[str, float],
+    notices: list[Notice],
+    model: str,
+    steady: bool,
+) -> Ranked:
     """What the stages make of the candidates, with the trace of it all."""
-    # Each leg with its own time; they run side by side, so these may add up to more than the search took.
-    legs = tuple(Step(leg, _leg_marks(candidates, leg), (), took_s[leg] * 1000) for leg in profile.legs if leg in found)
+    # Each leg with its own time; they run side by side, so these may add up to more than the search
+    # took.
+    legs = tuple(
+        Step(leg, _leg_marks(candidates, leg), (), took_s[leg] * 1000)
+        for leg in profile.legs
+        if leg in found
+    )
     ranked, steps, seen = _run_stages(candidates, query, profile, notices)
     mode = "lexical" if not found.get("vector") else "hybrid" if "lexical" in found else "vector"
     return Ranked(tuple(ranked), Trace(legs, steps, seen), tuple(notices), mode, model, steady)
@@ -212,7 +271,8 @@ def _ranked(
 def _survived(name: str, kind: str, error: Exception, store: Store | None = None) -> Notice:
     """What is reported of a leg that failed; raises an error that the caller must know.
 
-    Damage of vectors is reported where the `store` is given and cannot be rebuilt; else it is set aside and rebuilt.
+    Damage of vectors is reported where the `store` is given and cannot be rebuilt; else it is set
+    aside and rebuilt.
     """
     fixed = store is not None and (store.file is None or store.read_only)
     if isinstance(error, _FATAL) and not (fixed and isinstance(error, StoreDamagedError)):
@@ -231,15 +291,24 @@ def _reason(error: Exception) -> str:
     return said if len(said) <= _LONGEST_REASON else f"{said[:_LONGEST_REASON]}…"
 
 
-def lexical_leg(query: Query, question: WeightedQuestion, profile: Profile, store: Store) -> Sequence[Scored]:
+def lexical_leg(
+    query: Query, question: WeightedQuestion, profile: Profile, store: Store
+) -> Sequence[Scored]:
     """Passages that share words with the question, by BM25."""
     sought = question.sought if profile.join == "OR" else question.sought_whole
     return store.keywords.lexical(sought, profile.pool_for(query.limit), query.filters)
 
 
-def path_leg(query: Query, question: WeightedQuestion, profile: Profile, store: Store) -> Sequence[Scored]:  # noqa: ARG001
+def path_leg(
+    query: Query,
+    question: WeightedQuestion,  # noqa: ARG001
+    profile: Profile,
+    store: Store,
+) -> Sequence[Scored]:
     """Passages of files that the question names, by file name or by day."""
-    return store.documents.by_name_or_date(*_named(query), profile.pool_for(query.limit), query.filters)
+    return store.documents.by_name_or_date(
+        *_named(query), profile.pool_for(query.limit), query.filters
+    )
 
 
 def _named(query: Query) -> tuple[list[str], list[tuple[str, str]]]:
@@ -264,7 +333,9 @@ def _at_hand(query: Query, profile: Profile, context: SearchContext) -> Question
 def _start_vector_leg(
     query: Query, profile: Profile, context: SearchContext, is_large: Future[bool]
 ) -> Future[VectorAnswer] | None:
-    """Starts embedding the question on another thread; if `is_large` comes true, that thread also scans the vectors."""
+    """Starts embedding the question on another thread; if `is_large` comes true, that thread also
+    scans the vectors.
+    """
     embed = context.question
     if embed is None or not _asks_model(query, profile, context):
         return None
@@ -290,17 +361,25 @@ def _scan(query: Query, profile: Profile, store: Store, vector: QuestionVector) 
 
 
 def _nearest(query: Query, profile: Profile, store: Store, vector: QuestionVector) -> Nearest:
-    return store.vectors.nearest(vector.model, vector.vector, profile.reach_for(query.limit, vector), query.filters)
+    return store.vectors.nearest(
+        vector.model, vector.vector, profile.reach_for(query.limit, vector), query.filters
+    )
 
 
 def _vector_answer(context: SearchContext, pending: Pending, notices: list[Notice]) -> VectorAnswer:
-    """The vector of the question, the passages near it if they were looked up; what went wrong becomes a notice."""
+    """The vector of the question, the passages near it if they were looked up; what went wrong
+    becomes a notice.
+    """
     if not isinstance(pending, Future):
         return pending, None, 0.0
     try:
         vector, nearest, took_s = pending.result(timeout=context.deadline_s + context.grace_s)
     except LegTimeout:
-        notices.append(Notice("vector_late", f"meaning search took over {context.deadline_s:g} s and was left out"))
+        notices.append(
+            Notice(
+                "vector_late", f"meaning search took over {context.deadline_s:g} s and was left out"
+            )
+        )
     except StoreAwayError as error:
         notices.append(_failure("vector", "meaning", error))
     except Exception as error:  # noqa: BLE001 - anybody's model may fail in any way, and keywords still answer
@@ -314,9 +393,11 @@ def _vector_answer(context: SearchContext, pending: Pending, notices: list[Notic
 def _run_stages(
     candidates: Sequence[Candidate], query: Query, profile: Profile, notices: list[Notice]
 ) -> tuple[Sequence[Candidate], tuple[Step, ...], dict[str, Candidate]]:
-    """What the stages leave, what each did, and every candidate as the last stage that had it left it.
+    """What the stages leave, what each did, and every candidate as the last stage that had it left
+    it.
 
-    A stage that fails is left out, and a fusion that does is replaced by the sum of reciprocal ranks.
+    A stage that fails is left out, and a fusion that does is replaced by the sum of reciprocal
+    ranks.
     """
     steps: list[Step] = []
     seen = {c.chunk.id: c for c in candidates}
@@ -328,8 +409,14 @@ def _run_stages(
         except _FATAL:
             raise
         except Exception as error:  # noqa: BLE001 - it may be anybody's, and the others still rank
-            hint = error.hint if isinstance(error, NotewellError) else "fix it, or take it out of the profile"
-            notices.append(Notice("stage_failed", f"{name} failed and was left out: {_reason(error)}", hint))
+            hint = (
+                error.hint
+                if isinstance(error, NotewellError)
+                else "fix it, or take it out of the profile"
+            )
+            notices.append(
+                Notice("stage_failed", f"{name} failed and was left out: {_reason(error)}", hint)
+            )
             name += " (failed)"
             after = list(candidates) if steps else rescored(candidates, _by_ranks)
         took_ms = (time.perf_counter() - begun) * 1000
@@ -338,7 +425,11 @@ def _run_stages(
             continue
         left = {c.chunk.id: c for c in after}
         # A stage neither repeats nor invents, so if there are as many as before, none was dropped.
-        gone = [c.chunk.id for c in candidates if c.chunk.id not in left] if len(after) != len(candidates) else ()
+        gone = (
+            [c.chunk.id for c in candidates if c.chunk.id not in left]
+            if len(after) != len(candidates)
+            else ()
+        )
         steps.append(Step(name, _stage_marks(after), tuple(gone), took_ms))
         seen |= left
         candidates = after
@@ -382,4 +473,6 @@ def _leg_marks(candidates: Sequence[Candidate], leg: str) -> Sequence[Mark]:
 
 def _stage_marks(after: Sequence[Candidate]) -> Sequence[Mark]:
     """The order that came out of a stage."""
-    return LazyMarks(lambda: tuple(Mark(c.id, rank, c.score) for rank, c in enumerate(after, start=1)))
+    return LazyMarks(
+        lambda: tuple(Mark(c.id, rank, c.score) for rank, c in enumerate(after, start=1))
+    )

@@ -1,4 +1,6 @@
-"""Profiles by name: ours, each leg alone, and the published pipelines that ours is compared with."""
+"""Profiles by name: ours, each leg alone, and the published pipelines that ours is compared
+with.
+"""
 
 from __future__ import annotations
 
@@ -52,11 +54,20 @@ PROFILES = {
                 Abstain(),
                 Cut(0.005),
             ),
-            pool=50,  # with 70 or 100 and bge-small, nDCG@10 changed for one of 4,099 questions of twelve sets
+            # with 70 or 100 and bge-small, nDCG@10 changed for one of 4,099 questions of twelve
+            # sets
+            pool=50,
             windows=_WINDOWS,
         ),
         Profile("lexical", Single("lexical"), (Cut(on="score"),), legs=("lexical",), pool=50),
-        Profile("vector", Single("vector"), (Cut(on="score"),), legs=("vector",), pool=50, windows=_WINDOWS),
+        Profile(
+            "vector",
+            Single("vector"),
+            (Cut(on="score"),),
+            legs=("vector",),
+            pool=50,
+            windows=_WINDOWS,
+        ),
         Profile("openclaw", Weighted(), (Cut(0.35, on="score"),), legs=_TWO_LEGS, pool_per_limit=4),
         Profile(
             "openclaw-2026.2.13",
@@ -81,15 +92,21 @@ PROFILES = {
 
 
 def adapted(
-    chosen: Profile, *, fusion: str = "", stages: Sequence[str] = (), pool: int = 0, reranker: Rerank | None = None,
-    session_share: float = 1.0, windows: int = -1,
-) -> Profile:  # fmt: skip
+    chosen: Profile,
+    *,
+    fusion: str = "",
+    stages: Sequence[str] = (),
+    pool: int = 0,
+    reranker: Rerank | None = None,
+    session_share: float = 1.0,
+    windows: int = -1,
+) -> Profile:
     """A profile with the changes that settings or flags ask for.
 
-    A reranker goes before the stages that put the newer of two notes first, judge the answer as a whole or cut it: a
-    model that reads one passage at a time does not know which of two is still true. A number of `windows` below 0
-    leaves it as it is in the profile. A `session_share` below 1 limits how many of the first hits of the default
-    profile may be conversations.
+    A reranker goes before the stages that put the newer of two notes first, judge the answer as a
+    whole or cut it: a model that reads one passage at a time does not know which of two is still
+    true. A number of `windows` below 0 leaves it as it is in the profile. A `session_share` below 1
+    limits how many of the first hits of the default profile may be conversations.
     """
     if fusion:
         chosen = replace(chosen, fusion=spec.fusion(fusion), name=f"{chosen.name}*")
@@ -118,5 +135,6 @@ def profile(name: str) -> Profile:
         return PROFILES[name]
     close = difflib.get_close_matches(name, PROFILES, n=1)
     raise UsageError(
-        f"no profile is called {name!r}", hint=f"did you mean {close[0]}?" if close else f"known: {', '.join(PROFILES)}"
+        f"no profile is called {name!r}",
+        hint=f"did you mean {close[0]}?" if close else f"known: {', '.join(PROFILES)}",
     )

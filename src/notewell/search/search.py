@@ -39,17 +39,23 @@ ANSWERS = 128
 _LEAST_WAIT_S = 0.25
 _MEASURED_WAIT_S = 60.0  # a busy machine must not turn a measurement into one of keywords
 _MODEL_FAULTS = ("vector_failed", "vector_late", "model_fallback", "no_embedder")
-_VERDICT_S = 5.0  # the chain keeps the deadline and reports what went wrong; only a busy machine makes it late
+# the chain keeps the deadline and reports what went wrong; only a busy machine makes it late
+_VERDICT_S = 5.0
 _RECENCY = Decay(half_life_days=30.0)
 _TRIES, _LOCK_S = 3, 5.0
 _EPOCH = 1970
 _CUT = ("sync_cut", "scan_cut")
-_POOR, _POOR_WORDLESS = 0.25, 0.5  # less likely hits, with and without a word of the question, make a poor answer
+_POOR, _POOR_WORDLESS = (
+    0.25,
+    0.5,
+)  # less likely hits, with and without a word of the question, make a poor answer
 _WORDED = 0.5  # the share of a question from which on the words of a passage tell where it matches
 
 
 class SearchOptions(TypedDict, total=False):
-    """What `why` and `context` pass on to a search besides limit and budget; see `Search.search`."""
+    """What `why` and `context` pass on to a search besides limit and budget; see
+    `Search.search`.
+    """
 
     profile: str | Profile | None
     filters: Filters | None
@@ -61,7 +67,9 @@ class SearchOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A question as it is asked of the pipeline; `worded` has no text if there is no word to look for."""
+    """A question as it is asked of the pipeline; `worded` has no text if there is no word to look
+    for.
+    """
 
     query: Query
     worded: Query
@@ -71,7 +79,9 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """One attempt at an answer; `key` names all that it depends on, None if it must not be remembered."""
+    """One attempt at an answer; `key` names all that it depends on, None if it must not be
+    remembered.
+    """
 
     fresh: Freshness
     resolved: Resolved
@@ -93,12 +103,16 @@ class Search:
         self.paths_shown: set[str] = set()  # paths of what was in an answer
 
     def record_shown(self) -> Shown:
-        """Writes down which documents were shown; not for each search, but when a server is idle or ends."""
+        """Writes down which documents were shown; not for each search, but when a server is idle or
+        ends.
+        """
         today = dt.datetime.now().date()  # noqa: DTZ005 - a day of this place
         return record(self.index.beside(SHOWN_FILE), sorted(self.paths_shown), today=today)
 
     def keep_warm(self) -> None:
-        """For a process that stays, such as a server: remembers answers, and looks at the files only if it must."""
+        """For a process that stays, such as a server: remembers answers, and looks at the files
+        only if it must.
+        """
         self.index.keep_warm()
         self._answers = OrderedDict()
 
@@ -122,9 +136,15 @@ class Search:
         """The passages that answer a question, best first, each with its reason."""
         begun = time.perf_counter()
         asked = self._question(
-            text, limit=limit, profile=profile, filters=filters or Filters(), min_score=min_score,
-            budget_tokens=budget_tokens, now=now, include_superseded=include_superseded,
-        )  # fmt: skip
+            text,
+            limit=limit,
+            profile=profile,
+            filters=filters or Filters(),
+            min_score=min_score,
+            budget_tokens=budget_tokens,
+            now=now,
+            include_superseded=include_superseded,
+        )
         with self.index.turns.searching():
             for last_try in (False, True):
                 store = self.index.store
@@ -150,37 +170,66 @@ class Search:
 
     def _lacking(self, asked: _Question, found: Found) -> list[Notice]:
         """What may be missing from an answer that is empty or poor."""
-        good = any(hit.confidence >= (_POOR if hit.text_score else _POOR_WORDLESS) for hit in found.hits)
+        good = any(
+            hit.confidence >= (_POOR if hit.text_score else _POOR_WORDLESS) for hit in found.hits
+        )
         if good or any(n.code in _CUT for n in found.notices):
-            return []  # or it is known to lack what is not indexed yet, and no time is left for a look
+            # or it is known to lack what is not indexed yet, and no time is left for a look
+            return []
         notices = self.index.lacking()
         if asked.worded.text and not found.trace.candidates and not self.index.is_empty:
             chosen = found.query.filters != Filters()
-            message = f"no note{' that the filters let through' if chosen else ''} has any of these words"
-            notices.append(Notice("no_match", message, "try other words" + (" or other filters" if chosen else "")))
+            message = (
+                f"no note{' that the filters let through' if chosen else ''} has any of these words"
+            )
+            notices.append(
+                Notice(
+                    "no_match", message, "try other words" + (" or other filters" if chosen else "")
+                )
+            )
         return notices
 
     def rank(self, text: str, *, profile: str | Profile, limit: int, now: dt.datetime) -> Ranked:
-        """The bare order for a question over the index as it is: no look at the files, no threshold, no snippets."""
-        asked = self._question(text, limit=limit, profile=profile, filters=Filters(), min_score=0.0, now=now)
+        """The bare order for a question over the index as it is: no look at the files, no
+        threshold, no snippets.
+        """
+        asked = self._question(
+            text, limit=limit, profile=profile, filters=Filters(), min_score=0.0, now=now
+        )
         resolved = self.index.chain.resolve(self.index.store)
         return run(asked.worded, asked.profile, self._context(asked, resolved, _MEASURED_WAIT_S))
 
     def _question(
-        self, text: str, *, limit: int | None, profile: str | Profile | None, filters: Filters,
-        min_score: float | None, now: dt.datetime | None, budget_tokens: int = 0, include_superseded: bool = False,
-    ) -> _Question:  # fmt: skip
+        self,
+        text: str,
+        *,
+        limit: int | None,
+        profile: str | Profile | None,
+        filters: Filters,
+        min_score: float | None,
+        now: dt.datetime | None,
+        budget_tokens: int = 0,
+        include_superseded: bool = False,
+    ) -> _Question:
         notices: list[Notice] = []
-        chosen = profile if isinstance(profile, Profile) else self.profile(profile, mixed=not filters.source)
+        chosen = (
+            profile
+            if isinstance(profile, Profile)
+            else self.profile(profile, mixed=not filters.source)
+        )
         if limit is not None and limit < 1:
             raise UsageError(f"the limit is {limit}", hint="ask for at least one hit")
         text = clean(text)
         if len(text) > MAX_QUERY:
-            notices.append(Notice("query_cut", f"the question was cut to its first {MAX_QUERY:,} characters"))
+            notices.append(
+                Notice("query_cut", f"the question was cut to its first {MAX_QUERY:,} characters")
+            )
             text = text[:MAX_QUERY]
         blank = not query_terms(text)
         if blank:
-            notices.append(Notice("empty_query", "the question has no word to look for", "type some words"))
+            notices.append(
+                Notice("empty_query", "the question has no word to look for", "type some words")
+            )
         if filters.as_of:
             now = dt.datetime.combine(filters.as_of, dt.time.max)
         now = now or dt.datetime.now()  # noqa: DTZ005 - days in notes and questions are days of this place
@@ -190,26 +239,49 @@ class Search:
             chosen = replace(chosen, stages=tuple(own))
         about = time_asked(visible(text), now)
         query = Query(
-            text, now, limit or self.limit(chosen), filters, least, budget_tokens, about.dates, about.tense,
-            about.until, about.before, about.subject, include_superseded,
-        )  # fmt: skip
+            text,
+            now,
+            limit or self.limit(chosen),
+            filters,
+            least,
+            budget_tokens,
+            about.dates,
+            about.tense,
+            about.until,
+            about.before,
+            about.subject,
+            include_superseded,
+        )
         return _Question(query, replace(query, text="") if blank else query, chosen, tuple(notices))
 
     def profile(
-        self, name: str | None = None, *, mixed: bool = True, fusion: str = "", stages: Sequence[str] = (),
+        self,
+        name: str | None = None,
+        *,
+        mixed: bool = True,
+        fusion: str = "",
+        stages: Sequence[str] = (),
         pool: int = 0,
-    ) -> Profile:  # fmt: skip
+    ) -> Profile:
         """A profile by name with the changes of the settings, or with those given instead.
 
-        If sources are `mixed`, ours lets conversations fill no more than their share of the first hits.
+        If sources are `mixed`, ours lets conversations fill no more than their share of the first
+        hits.
         """
         settings = self.index.settings
         own = settings.search
-        share = own.session_share if mixed and {"memory", "sessions"} <= set(settings.sources) else 1.0
+        share = (
+            own.session_share if mixed and {"memory", "sessions"} <= set(settings.sources) else 1.0
+        )
         return profiles.adapted(
-            profiles.profile(name or own.profile), fusion=fusion or own.fusion, stages=stages or own.stages,
-            pool=pool or own.pool, reranker=self._rerank(own), session_share=share, windows=own.windows,
-        )  # fmt: skip
+            profiles.profile(name or own.profile),
+            fusion=fusion or own.fusion,
+            stages=stages or own.stages,
+            pool=pool or own.pool,
+            reranker=self._rerank(own),
+            session_share=share,
+            windows=own.windows,
+        )
 
     def _rerank(self, own: SearchSettings) -> Rerank | None:
         """The stage that reranks, if the settings ask for one."""
@@ -224,9 +296,13 @@ class Search:
         return Rerank(self._reranker, depth=depth, weight=weight, deadline_s=deadline_s)
 
     def limit(self, profile: str | Profile) -> int:
-        """How many hits a profile shows by default: what the user has set, else what the profile has."""
+        """How many hits a profile shows by default: what the user has set, else what the profile
+        has.
+        """
         own = self.index.settings.search.limit
-        untouched = "search.limit" not in self.index.settings.origins and own == SearchSettings().limit
+        untouched = (
+            "search.limit" not in self.index.settings.origins and own == SearchSettings().limit
+        )
         chosen = profile if isinstance(profile, Profile) else profiles.profile(profile)
         return chosen.limit if untouched else own
 
@@ -245,7 +321,9 @@ class Search:
         if index.closed:
             raise StoreError("the memory is closed", hint="open it again")
         if not sync and index.was_rebuilt:
-            sync = not index.store.documents.stored()  # a damaged index must not mean an empty answer
+            sync = (
+                not index.store.documents.stored()
+            )  # a damaged index must not mean an empty answer
         if asked.worded.text and "vector" in asked.profile.legs:
             if index.chain.wanted:
                 load_numpy()
@@ -254,7 +332,9 @@ class Search:
         resolved = fresh.resolved or index.chain.resolve(index.store)
         key = self._key(asked, resolved) if not fresh.notices and not fresh.stale else None
         wait_s = max(_LEAST_WAIT_S, index.settings.embed.deadline_s - fresh.embed_s)
-        return _Turn(fresh, resolved, self._context(asked, resolved, wait_s), key, self._remembered(key))
+        return _Turn(
+            fresh, resolved, self._context(asked, resolved, wait_s), key, self._remembered(key)
+        )
 
     def _context(self, asked: _Question, resolved: Resolved, wait_s: float) -> SearchContext:
         index, store = self.index, self.index.store
@@ -267,17 +347,31 @@ class Search:
         def at_hand(text: str) -> QuestionVector | None:
             return index.chain.at_hand(visible(text), resolved)
 
-        return SearchContext(store, self._executor, wait_s, vector_of, index.settings.consolidate, _VERDICT_S, at_hand)
+        return SearchContext(
+            store,
+            self._executor,
+            wait_s,
+            vector_of,
+            index.settings.consolidate,
+            _VERDICT_S,
+            at_hand,
+        )
 
     def _key(self, asked: _Question, resolved: Resolved) -> tuple[object, ...] | None:
-        """What an answer depends on: the question, the day, the profile, and all that the index holds."""
-        if self._answers is None or not all(map(_is_constant, (asked.profile.fusion, *asked.profile.stages))):
+        """What an answer depends on: the question, the day, the profile, and all that the index
+        holds.
+        """
+        if self._answers is None or not all(
+            map(_is_constant, (asked.profile.fusion, *asked.profile.stages))
+        ):
             return None
         store = self.index.store
         if self.index.settings.consolidate and store.relations.unjudged(1):
             return None  # copies and contradictions are still being looked for
         query = asked.query
-        day = query.now.replace(hour=0, minute=0, second=0, microsecond=0)  # no stage looks at the hour
+        day = query.now.replace(
+            hour=0, minute=0, second=0, microsecond=0
+        )  # no stage looks at the hour
         return replace(query, now=day), repr(asked.profile), store.generation, resolved.pinned
 
     def _remembered(self, key: tuple[object, ...] | None) -> Found | None:
@@ -307,14 +401,30 @@ class Search:
             why = f"could not be loaded ({missing})" if missing else "failed or timed out"
             hint = missing.hint if missing else ""
             message = f"the reranker {why}; results keep their original order"
-            notices.append(Notice("rerank_failed", message, hint or "check search.rerank and search.rerank_deadline_s"))
+            notices.append(
+                Notice(
+                    "rerank_failed",
+                    message,
+                    hint or "check search.rerank and search.rerank_deadline_s",
+                )
+            )
         if not hits and ranked.trace.candidates:
             message = "nothing here seems to answer this"
-            notices.append(Notice("no_relevant_memory", message, "add --all to see what is nearest"))
+            notices.append(
+                Notice("no_relevant_memory", message, "add --all to see what is nearest")
+            )
         notices += self._changed_since(hits, query.filters.as_of)
         model = ranked.model or answering_id(turn.resolved)
         found = Found(
-            query, asked.profile.name, ranked.mode, hits, tuple(notices), ranked.trace, model, turn.fresh.stale, 0.0
+            query,
+            asked.profile.name,
+            ranked.mode,
+            hits,
+            tuple(notices),
+            ranked.trace,
+            model,
+            turn.fresh.stale,
+            0.0,
         )
         self._remember(turn.key, found)
         return found
@@ -326,7 +436,11 @@ class Search:
             return tuple(hits)
         from notewell.index.conversations import Tail  # noqa: PLC0415 - few workspaces have transcripts
 
-        kept = {path for path, tail in self.index.store.documents.tails(sorted(spoken)).items() if Tail.load(tail).kept}
+        kept = {
+            path
+            for path, tail in self.index.store.documents.tails(sorted(spoken)).items()
+            if Tail.load(tail).kept
+        }
         return tuple(replace(h, kept=h.chunk.path in kept) for h in hits)
 
     def _model_notices(self, turn: _Turn, ranked: Ranked) -> list[Notice]:
@@ -339,19 +453,28 @@ class Search:
         return [*early, *([] if fault else index.embedding.pending(turn.resolved)), *own]
 
     def _changed_since(self, hits: Sequence[Hit], as_of: dt.date | None) -> list[Notice]:
-        """Files have no history: a note that changed after the day asked about is shown as it is now."""
+        """Files have no history: a note that changed after the day asked about is shown as it is
+        now.
+        """
         if as_of is None or not hits:
             return []
         try:
             end = dt.datetime.combine(as_of, dt.time.max).timestamp() * 1e9
-        except (ValueError, OverflowError, OSError):  # the first or the last year of the calendar, or of the platform
+        except (
+            ValueError,
+            OverflowError,
+            OSError,
+        ):  # the first or the last year of the calendar, or of the platform
             end = -math.inf if as_of.year < _EPOCH else math.inf
         paths = list(dict.fromkeys(h.chunk.path for h in hits))
         changed = self.index.store.documents.changed_ns(paths)
         if not (later := [path for path in paths if changed.get(path, 0) > end]):
             return []
         names = ", ".join(later[:3]) + (", …" if len(later) > 3 else "")
-        message = f"{len(later)} of these notes changed after {as_of} and are shown as they are now: {names}"
+        message = (
+            f"{len(later)} of these notes changed after {as_of} and are shown as they are "
+            f"now: {names}"
+        )
         return [Notice("changed_since", message)]
 
 
@@ -361,7 +484,13 @@ class _NoReranker:
     def __init__(self, error: EmbedderError) -> None:
         self.id, self.error = "none", error
 
-    def score(self, question: str, passages: Sequence[str], *, deadline_s: float) -> Sequence[float]:  # noqa: ARG002
+    def score(
+        self,
+        question: str,  # noqa: ARG002
+        passages: Sequence[str],  # noqa: ARG002
+        *,
+        deadline_s: float,  # noqa: ARG002
+    ) -> Sequence[float]:
         """Fails as the loading did."""
         raise self.error
 
@@ -373,7 +502,9 @@ def _is_constant(stage: Stage) -> bool:
 
 
 def _until_steady(store: Store) -> Iterator[list[bool]]:
-    """Yields for each run of a search, to be told if it was steady, until one was; the last run holds the lock."""
+    """Yields for each run of a search, to be told if it was steady, until one was; the last run
+    holds the lock.
+    """
     settled: list[bool] = []
     for _ in range(_TRIES):
         yield settled
@@ -400,5 +531,15 @@ def _hit(c: Candidate, query: Query) -> Hit:
     legs = c.signals.cosine, c.signals.text
     related = c.relations.superseded_by, c.relations.conflicts_with
     return Hit(
-        c.chunk, c.score, c.confidence, *legs, c.ranks, recency, part, why, c.signals, *related, near_lines=lines
+        c.chunk,
+        c.score,
+        c.confidence,
+        *legs,
+        c.ranks,
+        recency,
+        part,
+        why,
+        c.signals,
+        *related,
+        near_lines=lines,
     )

@@ -1,7 +1,8 @@
-"""Which documents were ever shown in an answer: a small file beside the index, written when a server is idle or ends.
+"""Which documents were ever shown in an answer: a small file beside the index, written when a
+server is idle or ends.
 
-Searches only add to a set in memory. The file has hashes of paths, so that it tells nothing of a note that is gone; it
-may be deleted at any time, and then counting begins again.
+Searches only add to a set in memory. The file has hashes of paths, so that it tells nothing of a
+note that is gone; it may be deleted at any time, and then counting begins again.
 """
 
 from __future__ import annotations
@@ -38,14 +39,19 @@ def key_of(path: str) -> str:
 
 
 def record(file: Path | None, paths: Iterable[str], *, today: dt.date) -> Shown:
-    """Adds paths to what was shown before, and returns all of it; without a place for it, only these."""
+    """Adds paths to what was shown before, and returns all of it; without a place for it, only
+    these.
+    """
     new = frozenset(map(key_of, paths))
     if file is None:
         return Shown(today, new)
     known = _read(file)
     if known is not None and new <= known.keys:
         return known
-    with contextlib.suppress(OSError), locked(file.with_suffix(".lock"), wait_s=_LOCK_WAIT_S) as mine:
+    with (
+        contextlib.suppress(OSError),
+        locked(file.with_suffix(".lock"), wait_s=_LOCK_WAIT_S) as mine,
+    ):
         known = _read(file)  # another process may have added some
         made = Shown(known.since, known.keys | new) if known else Shown(today, new)
         text = "\n".join((made.since.isoformat(), *sorted(made.keys))) + "\n"

@@ -1,4 +1,6 @@
-"""Stages from text such as `decay(half_life_days=14, floor=0.5)`, which is also how the trace shows them."""
+"""Stages from text such as `decay(half_life_days=14, floor=0.5)`, which is also how the trace shows
+them.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,10 @@ _STAGES = (
     Quota,
     Cut,
 )
-FUSIONS: Mapping[str, Any] = {"default": Combine, **{kind.__name__.lower(): kind for kind in _FUSIONS}}
+FUSIONS: Mapping[str, Any] = {
+    "default": Combine,
+    **{kind.__name__.lower(): kind for kind in _FUSIONS},
+}
 STAGES: Mapping[str, Any] = {kind.__name__.lower(): kind for kind in _STAGES}
 _HINT = "write name or name(knob=value)"
 _HUGE = 1e9
@@ -61,7 +66,9 @@ def parse(text: str, known: Mapping[str, Any]) -> Stage:
         close = difflib.get_close_matches(name.lower(), known, n=1)
         hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
         raise SettingsError(f"no stage is called {name!r}", hint=hint)
-    allowed = {key: p for key, p in inspect.signature(kind).parameters.items() if p.default is not None}
+    allowed = {
+        key: p for key, p in inspect.signature(kind).parameters.items() if p.default is not None
+    }
     hint = f"it has: {', '.join(key.rstrip('_') for key in allowed) or 'none'}"
     knobs: dict[str, Any] = {}
     for word in keywords:
@@ -101,26 +108,39 @@ def _value(node: ast.expr, knob: inspect.Parameter, what: str) -> Any:
         try:
             return tuple((str(key), number(weight)) for key, weight in value)
         except (TypeError, ValueError):
-            raise SettingsError(f"{what} must be a list of pairs", hint='such as [("memory", 2)]') from None
+            raise SettingsError(
+                f"{what} must be a list of pairs", hint='such as [("memory", 2)]'
+            ) from None
     if isinstance(value, int | float) and not abs(value) <= _HUGE:
         raise SettingsError(f"{what} is {value!r}", hint="give a smaller number")
     kinds = {"float": (int, float), "int": (int,), "bool": (bool,), "str": (str,)}[wanted]
     if not isinstance(value, kinds) or (isinstance(value, bool) and wanted != "bool"):
-        names = {"float": "a number", "int": "a whole number", "bool": "True or False", "str": "text in quotes"}
+        names = {
+            "float": "a number",
+            "int": "a whole number",
+            "bool": "True or False",
+            "str": "text in quotes",
+        }
         raise SettingsError(f"{what} must be {names[wanted]}, not {value!r}", hint=_HINT)
     return value
 
 
 def text(stage: Stage, *, whole: bool = False) -> str:
-    """A stage as settings write it: its name and the knobs that differ from their defaults, or all knobs."""
+    """A stage as settings write it: its name and the knobs that differ from their defaults, or all
+    knobs.
+    """
     known = {**FUSIONS, **STAGES}
-    name = next((n for n, kind in known.items() if kind is type(stage)), type(stage).__name__.lower())
+    name = next(
+        (n for n, kind in known.items() if kind is type(stage)), type(stage).__name__.lower()
+    )
     knobs = []
     for key, knob in inspect.signature(type(stage)).parameters.items():
         value = getattr(stage, key)
         repeats = key == "tau_days" and name == "decay"  # the same as the half-life
         if knob.default is not None and (whole or value != knob.default) and not repeats:
-            knobs.append(f"{key.rstrip('_')}={list(value) if isinstance(value, tuple) else value!r}")
+            knobs.append(
+                f"{key.rstrip('_')}={list(value) if isinstance(value, tuple) else value!r}"
+            )
     return f"{name}({', '.join(knobs)})" if knobs else name
 
 

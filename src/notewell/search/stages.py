@@ -1,4 +1,6 @@
-"""Stages: candidates to candidates. Each may drop, rescore or reorder, never invent, repeat or mutate."""
+"""Stages: candidates to candidates. Each may drop, rescore or reorder, never invent, repeat or
+mutate.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ _FIRST = 6
 
 
 def age_days(chunk: Chunk, query: Query) -> int | None:
-    """The age of a passage on the day of the question: None without a date, 0 for a date in the future."""
+    """The age of a passage on the day of the question: None without a date, 0 for a date in the
+    future.
+    """
     day = chunk.day
     return None if day is None else max(0, (query.now.date() - day).days)
 
@@ -38,22 +42,37 @@ class Decay:
     spare_evergreen: bool = True
 
     def __post_init__(self) -> None:
-        """Computes τ from the half-life, or the half-life from τ; without either, the half-life is 30 days."""
+        """Computes τ from the half-life, or the half-life from τ; without either, the half-life is
+        30 days.
+        """
         if math.isnan(self.tau_days):
             half_life = 30.0 if math.isnan(self.half_life_days) else self.half_life_days
             object.__setattr__(self, "tau_days", half_life / math.log(2))
         else:
             half_life = self.tau_days * math.log(2)
-            if not math.isnan(self.half_life_days) and not math.isclose(self.half_life_days, half_life, rel_tol=1e-3):
+            if not math.isnan(self.half_life_days) and not math.isclose(
+                self.half_life_days, half_life, rel_tol=1e-3
+            ):
                 raise SettingsError(
-                    f"half_life_days {self.half_life_days:g} and tau_days {self.tau_days:g} are different curves",
-                    hint=f"τ = {self.tau_days:g} days is a half-life of {half_life:.3g} days; set one of them",
+                    (
+                        f"half_life_days {self.half_life_days:g} and tau_days {self.tau_days:g} are "
+                        "different curves"
+                    ),
+                    hint=(
+                        f"τ = {self.tau_days:g} days is a half-life of {half_life:.3g} days; set "
+                        "one of them"
+                    ),
                 )
         object.__setattr__(self, "half_life_days", half_life)
         if half_life <= 0:
-            raise SettingsError(f"the half-life is {half_life:g} days", hint="give more than 0 days")
+            raise SettingsError(
+                f"the half-life is {half_life:g} days", hint="give more than 0 days"
+            )
         if not 0.0 <= self.floor <= 1.0:
-            raise SettingsError(f"floor is {self.floor:g}", hint="give the share of the score that stays, from 0 to 1")
+            raise SettingsError(
+                f"floor is {self.floor:g}",
+                hint="give the share of the score that stays, from 0 to 1",
+            )
 
     def keeps(self, chunk: Chunk, query: Query) -> float:
         """The share of its score that a passage keeps."""
@@ -83,14 +102,18 @@ def jaccard(a: str, b: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Mmr:
-    """Maximal marginal relevance over the first `depth`: λ·relevance − (1−λ)·similarity to what is ranked above."""
+    """Maximal marginal relevance over the first `depth`: λ·relevance − (1−λ)·similarity to what is
+    ranked above.
+    """
 
     lambda_: float = 0.7
     depth: int = 50
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.lambda_ <= 1.0:
-            raise SettingsError(f"lambda is {self.lambda_:g}", hint="1 is relevance alone, 0 is difference alone")
+            raise SettingsError(
+                f"lambda is {self.lambda_:g}", hint="1 is relevance alone, 0 is difference alone"
+            )
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002
         """Reorders; drops nothing."""
@@ -100,7 +123,13 @@ class Mmr:
         left = list(range(len(head)))
         picked: list[Candidate] = []
         while left:
-            i = max(left, key=lambda n: (self.lambda_ * head[n].score / best - (1 - self.lambda_) * similarity[n], -n))
+            i = max(
+                left,
+                key=lambda n: (
+                    self.lambda_ * head[n].score / best - (1 - self.lambda_) * similarity[n],
+                    -n,
+                ),
+            )
             left.remove(i)
             picked.append(head[i])
             for n in left:
@@ -110,7 +139,9 @@ class Mmr:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Moves the second, third, … passage of a note down by `step` logits each: one note must not fill the list."""
+    """Moves the second, third, … passage of a note down by `step` logits each: one note must not
+    fill the list.
+    """
 
     step: float = 1.0
     depth: int = 50
@@ -131,10 +162,11 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Puts a list of links, such as an index page, behind the best note that it links to, if the two are close.
+    """Puts a list of links, such as an index page, behind the best note that it links to, if the
+    two are close.
 
-    A list has at least this `share` of lines that are links. `margin` is in units of the logit of the score. A page
-    that the question names is left alone.
+    A list has at least this `share` of lines that are links. `margin` is in units of the logit of
+    the score. A page that the question names is left alone.
     """
 
     share: float = 0.6
@@ -144,12 +176,19 @@ class Listing:
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002
         """Moves such lists down; drops nothing."""
         out = list(candidates)
-        lists = {c.id: found for c in out[: self.depth] if (found := link_list(c.chunk.text))[0] >= self.share}
+        lists = {
+            c.id: found
+            for c in out[: self.depth]
+            if (found := link_list(c.chunk.text))[0] >= self.share
+        }
         for page in [c for c in out[: self.depth] if c.id in lists and "path" not in c.ranks]:
             share, names = lists[page.id]
             at = next(i for i, c in enumerate(out) if c.id == page.id)
             below = range(at + 1, min(self.depth, len(out)))
-            goal = next((i for i in below if out[i].id not in lists and is_named(out[i].chunk.path, names)), None)
+            goal = next(
+                (i for i in below if out[i].id not in lists and is_named(out[i].chunk.path, names)),
+                None,
+            )
             if goal is not None and logit(page.score) - logit(out[goal].score) <= self.margin:
                 out.insert(goal, replace(out.pop(at), signals=page.signals._replace(links=share)))
         return falling(out) if lists else out
@@ -157,7 +196,8 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class NotesFirst:
-    """Puts a note before a turn of a conversation that is ahead of it by no more than `margin`, in logits of the score.
+    """Puts a note before a turn of a conversation that is ahead of it by no more than `margin`, in
+    logits of the score.
 
     Somebody wrote the note to be read again; the turn was said once, perhaps by a model. A turn
     that says nothing with a word of the question goes behind every note with a confidence of
@@ -175,7 +215,9 @@ class NotesFirst:
             return list(candidates)
 
         notes = [c for c in head if c.chunk.source != "sessions"]
-        last = min((logit(c.score) for c in notes if c.confidence >= self.answers), default=math.inf)
+        last = min(
+            (logit(c.score) for c in notes if c.confidence >= self.answers), default=math.inf
+        )
 
         def standing(c: Candidate) -> tuple[float, bool]:
             is_note = c.chunk.source != "sessions"
@@ -191,7 +233,9 @@ class Suppress:
     """Drops passages that another passage in the index supersedes; pinned ones stay."""
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
-        """Uses the relations in the store and what the candidates declare; two that supersede each other both stay."""
+        """Uses the relations in the store and what the candidates declare; two that supersede each
+        other both stay.
+        """
         if query.include_superseded:
             return list(candidates)
         by: dict[str, set[str]] = {}
@@ -199,7 +243,11 @@ class Suppress:
             for name in c.chunk.facts.supersedes:
                 by.setdefault(name, set()).add(c.chunk.path)
         if not by:  # no candidate declares that it replaces anything
-            return [c for c in candidates if c.chunk.facts.pinned or c.relations.copy or not c.relations.superseded_by]
+            return [
+                c
+                for c in candidates
+                if c.chunk.facts.pinned or c.relations.copy or not c.relations.superseded_by
+            ]
         none: set[str] = set()
 
         def stays(c: Candidate) -> bool:
@@ -218,7 +266,9 @@ class Collapse:
     """Drops passages that have a newer copy in the index; pinned ones stay."""
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
-        """The newest copy gets the best score of all copies; if no leg found it, the best copy replaces them all."""
+        """The newest copy gets the best score of all copies; if no leg found it, the best copy
+        replaces them all.
+        """
         copies = [c for c in candidates if c.relations.copy and not c.chunk.facts.pinned]
         if query.include_superseded or not copies:
             return list(candidates)
@@ -239,8 +289,8 @@ class Collapse:
 class Settle:
     """Puts the newer of two passages that contradict each other directly before the older.
 
-    Nothing else moves. A question about a period or about history is left alone, and so is a pair of which the older
-    covers more of the question, which may well be about that one.
+    Nothing else moves. A question about a period or about history is left alone, and so is a pair
+    of which the older covers more of the question, which may well be about that one.
     """
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
@@ -249,10 +299,14 @@ class Settle:
         past = query.dates or query.until or query.before or query.tense is Tense.HISTORY
         if past or not any(c.relations.conflicts_with for c in out):
             return out
-        for newer in sorted((c for c in candidates if c.relations.conflicts_with), key=_newest_last):
+        for newer in sorted(
+            (c for c in candidates if c.relations.conflicts_with), key=_newest_last
+        ):
             against = newer.relations.conflicts_with
             at = next((i for i, c in enumerate(out) if c.id == newer.id), 0)
-            goal = next((i for i, c in enumerate(out[:at]) if c.id in against and _replaces(newer, c)), None)
+            goal = next(
+                (i for i, c in enumerate(out[:at]) if c.id in against and _replaces(newer, c)), None
+            )
             if goal is not None:
                 out.insert(goal, replace(out.pop(at), score=out[goal].score))
         return falling(out)
@@ -260,7 +314,12 @@ class Settle:
 
 def _newest_last(candidate: Candidate) -> tuple[str, str, int, str]:
     day = candidate.chunk.day
-    return (day.isoformat() if day else "", candidate.chunk.path, candidate.chunk.start_line, candidate.id)
+    return (
+        day.isoformat() if day else "",
+        candidate.chunk.path,
+        candidate.chunk.start_line,
+        candidate.id,
+    )
 
 
 def _replaces(newer: Candidate, older: Candidate) -> bool:
@@ -269,7 +328,9 @@ def _replaces(newer: Candidate, older: Candidate) -> bool:
 
 
 def is_newer(one: Chunk, other: Chunk) -> bool:
-    """Whether a passage is known to be newer than another: by their days, or further down in the same note."""
+    """Whether a passage is known to be newer than another: by their days, or further down in the
+    same note.
+    """
     if one.path == other.path:
         return one.start_line > other.start_line
     return one.day is not None and other.day is not None and one.day > other.day
@@ -277,7 +338,9 @@ def is_newer(one: Chunk, other: Chunk) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Boost:
-    """Score × a factor: by source, by path prefix, by importance and pins, or by your own function."""
+    """Score × a factor: by source, by path prefix, by importance and pins, or by your own
+    function.
+    """
 
     sources: tuple[tuple[str, float], ...] = ()
     paths: tuple[tuple[str, float], ...] = ()
@@ -300,7 +363,11 @@ class Boost:
             for prefix, weight in self.paths:
                 if c.chunk.path.startswith(prefix):
                     by *= weight
-            by *= 1.0 + self.importance * c.chunk.facts.importance + (self.pin if c.chunk.facts.pinned else 0.0)
+            by *= (
+                1.0
+                + self.importance * c.chunk.facts.importance
+                + (self.pin if c.chunk.facts.pinned else 0.0)
+            )
             if self.factor is not None:
                 by *= max(0.0, self.factor(c, query))
             return max(0.0, min(1.0, c.score * by))
@@ -332,9 +399,10 @@ class Quota:
 class Abstain:
     """Returns nothing if even the best hit is very unlikely; a single likely hit keeps them all.
 
-    So no relevant passage is lost to a threshold. A question with its own `min_score` is left alone, and so is one
-    whose words are all in one passage, that has one at `near` of the way from the mean of all meanings to 1, or that
-    could share no word with most of the first, which are in another script.
+    So no relevant passage is lost to a threshold. A question with its own `min_score` is left
+    alone, and so is one whose words are all in one passage, that has one at `near` of the way from
+    the mean of all meanings to 1, or that could share no word with most of the first, which are in
+    another script.
     """
 
     least: float = 0.3
@@ -351,7 +419,11 @@ class Abstain:
     def keeps(self, candidate: Candidate) -> bool:
         """Whether a passage is reason enough to answer."""
         signals = candidate.signals
-        return candidate.confidence >= self.least or signals.cover > _ALL or (signals.lift or 0.0) >= self.near
+        return (
+            candidate.confidence >= self.least
+            or signals.cover > _ALL
+            or (signals.lift or 0.0) >= self.near
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +435,9 @@ class Cut:
 
     def __post_init__(self) -> None:
         if self.on not in ("confidence", "score"):
-            raise SettingsError(f"cut is on {self.on!r}", hint='it must be on="confidence" or on="score"')
+            raise SettingsError(
+                f"cut is on {self.on!r}", hint='it must be on="confidence" or on="score"'
+            )
 
     def least(self, query: Query) -> float:
         """The least value to keep: the question's, or else the profile's."""
@@ -374,11 +448,15 @@ class Cut:
         return candidate.confidence if self.on == "confidence" else candidate.score
 
     def drops(self, candidate: Candidate, query: Query) -> bool:
-        """Whether it is too weak; where the least is the profile's, `Abstain` says what is never too weak."""
+        """Whether it is too weak; where the least is the profile's, `Abstain` says what is never
+        too weak.
+        """
         if self.value(candidate) >= self.least(query):
             return False
         own = query.min_score >= 0 or self.on != "confidence"
-        return own or not (candidate.signals.cover > _ALL or other_script(candidate.chunk.text, query.text))
+        return own or not (
+            candidate.signals.cover > _ALL or other_script(candidate.chunk.text, query.text)
+        )
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
         """Keeps the start of the list, so that a smaller limit gives the same list, shorter."""
@@ -388,7 +466,9 @@ class Cut:
             if self.drops(c, query):
                 continue
             spent += count_tokens(c.chunk.text) if query.budget_tokens else 0
-            if len(out) == query.limit or (query.budget_tokens and spent > query.budget_tokens and out):
+            if len(out) == query.limit or (
+                query.budget_tokens and spent > query.budget_tokens and out
+            ):
                 break
             out.append(c)
         return out
@@ -396,7 +476,8 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Rerank:
-    """A model reads the first `depth` again, around the match: score = (1−weight)·fused + weight·reranker.
+    """A model reads the first `depth` again, around the match: score = (1−weight)·fused +
+    weight·reranker.
 
     If it fails or is late, the order stays.
     """
@@ -410,7 +491,9 @@ class Rerank:
 
     def __post_init__(self) -> None:
         """Takes the name of the model, which the trace shows."""
-        object.__setattr__(self, "name", str(getattr(self.reranker, "id", type(self.reranker).__name__)))
+        object.__setattr__(
+            self, "name", str(getattr(self.reranker, "id", type(self.reranker).__name__))
+        )
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
         """Reorders the first `depth`; the rest stays below them."""
@@ -419,15 +502,23 @@ class Rerank:
             return rest
         texts = [_read_part(c, query.text, self.passage) for c in head]
         try:
-            scores = [float(s) for s in self.reranker.score(query.text, texts, deadline_s=self.deadline_s)]
+            scores = [
+                float(s) for s in self.reranker.score(query.text, texts, deadline_s=self.deadline_s)
+            ]
             if len(scores) != len(head):
-                raise EmbedderError(f"{self.name} returned {len(scores)} scores for {len(head)} passages")
+                raise EmbedderError(
+                    f"{self.name} returned {len(scores)} scores for {len(head)} passages"
+                )
             if not all(map(math.isfinite, scores)):
                 raise EmbedderError(f"{self.name} returned a score that is not a number")
         except Exception:  # noqa: BLE001 - anybody's model may fail in any way, and the order is there already
             return [replace(c, signals=c.signals._replace(rerank_failed=1.0)) for c in head] + rest
         mixed = ordered(
-            replace(c, score=(1 - self.weight) * c.score + self.weight * s, signals=c.signals._replace(rerank=s))
+            replace(
+                c,
+                score=(1 - self.weight) * c.score + self.weight * s,
+                signals=c.signals._replace(rerank=s),
+            )
             for c, s in zip(head, scores, strict=True)
         )
         return falling(mixed + rest)

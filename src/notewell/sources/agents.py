@@ -1,4 +1,5 @@
-"""Memory files that agents keep for this very workspace, in their own folders: found by fixed rules, never by settings.
+"""Memory files that agents keep for this very workspace, in their own folders: found by fixed
+rules, never by settings.
 
 | name | what is read |
 | --- | --- |
@@ -33,11 +34,21 @@ _MOST_SUMMARIES = 2_000
 _CWD = re.compile(r"^cwd:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _GROUP = re.compile(r"(?=^# )", re.MULTILINE)
 _APPLIES = re.compile(r"^applies_to:[^\n]*?\bcwd=([^;\n]+)", re.MULTILINE)
-_OPENCLAW_FILES = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "TOOLS.md", "HEARTBEAT.md", "DREAMS.md", "BOOTSTRAP.md")
+_OPENCLAW_FILES = (
+    "AGENTS.md",
+    "SOUL.md",
+    "IDENTITY.md",
+    "TOOLS.md",
+    "HEARTBEAT.md",
+    "DREAMS.md",
+    "BOOTSTRAP.md",
+)
 
 
 def agent_folder(env: Mapping[str, str], variable: str, usual: str) -> str:
-    """The folder of a program: the value of its variable, else the usual one; for a user without a home, none."""
+    """The folder of a program: the value of its variable, else the usual one; for a user without a
+    home, none.
+    """
     home = os.path.expanduser("~")
     return env.get(variable) or os.path.join(home if os.path.isabs(home) else os.devnull, usual)
 
@@ -63,37 +74,56 @@ class AgentMemory:
         if not places:
             return Scanned(())
         found = scan_paths(
-            self.root, [glob.escape(place) for place in places], kind=self.name, endings=NOTES,
-            max_bytes=self.max_file_bytes, limit="max_file_bytes", deadline=deadline,
-        )  # fmt: skip
+            self.root,
+            [glob.escape(place) for place in places],
+            kind=self.name,
+            endings=NOTES,
+            max_bytes=self.max_file_bytes,
+            limit="max_file_bytes",
+            deadline=deadline,
+        )
         if self.name != "codex-memory":
             return found
-        return replace(found, documents=tuple(d for d in found.documents[:_MOST_SUMMARIES] if self._is_ours(d)))
+        return replace(
+            found, documents=tuple(d for d in found.documents[:_MOST_SUMMARIES] if self._is_ours(d))
+        )
 
     def document(self, path: str) -> Document | None:
         return next((d for d in self.scan().documents if d.path == path), None)
 
     def read(self, document: Document) -> str:
         text = decode(self._opener().read(document.location, most=self.max_file_bytes))
-        return self._own_groups(text) if os.path.basename(document.location) == "MEMORY.md" else text
+        return (
+            self._own_groups(text) if os.path.basename(document.location) == "MEMORY.md" else text
+        )
 
     def _opener(self) -> Opener:
-        """Opens what is in the agent's places for this workspace, and follows no link out of them."""
-        return inside(self.root, *(place for place in self.trees() if not is_in(place, str(self.root))))
+        """Opens what is in the agent's places for this workspace, and follows no link out of
+        them.
+        """
+        return inside(
+            self.root, *(place for place in self.trees() if not is_in(place, str(self.root)))
+        )
 
     def _is_ours(self, document: Document) -> bool:
         """Whether a file that Codex keeps for all folders is of work in this one."""
         try:
             if os.path.basename(document.location) == "MEMORY.md":
                 return bool(self.read(document).strip())
-            head = self._opener().read(document.location, most=_HEAD_BYTES, cut=True).decode("utf-8", "replace")
+            head = (
+                self._opener()
+                .read(document.location, most=_HEAD_BYTES, cut=True)
+                .decode("utf-8", "replace")
+            )
         except (OSError, ValueError):
             return False
         cwd = _CWD.search(head)
         return cwd is not None and self._belongs(cwd[1])
 
     def _own_groups(self, text: str) -> str:
-        """The groups of Codex's `MEMORY.md` that apply to this folder; other lines are empty, so that none moves."""
+        """The groups of Codex's `MEMORY.md` that apply to this folder; other lines are empty, so
+        that none moves.
+        """
         if self.name != "codex-memory":
             return text
         made = []
@@ -108,7 +138,9 @@ class AgentMemory:
         return os.path.isabs(folder) and is_in(os.path.normpath(folder), str(self.root))
 
     def claude(self) -> Iterator[str]:
-        """Claude Code has one folder for a repository and all its worktrees, else one for the folder."""
+        """Claude Code has one folder for a repository and all its worktrees, else one for the
+        folder.
+        """
         base = agent_folder(self.env, "CLAUDE_CONFIG_DIR", ".claude")
         if not os.path.isdir(base):
             return
@@ -123,7 +155,9 @@ class AgentMemory:
             yield os.path.join(base, "MEMORY.md")
 
     def gemini(self) -> Iterator[str]:
-        """Gemini CLI names a project by the hash of its path, or by a short name in `projects.json`."""
+        """Gemini CLI names a project by the hash of its path, or by a short name in
+        `projects.json`.
+        """
         base = os.path.join(agent_folder(self.env, "GEMINI_CLI_HOME", ""), ".gemini")
         if not os.path.isdir(base):
             return
@@ -137,12 +171,21 @@ class AgentMemory:
             yield os.path.join(base, "memory", name)
 
     def openclaw(self) -> Iterator[str]:
-        """OpenClaw's own files in a workspace of its; what is in `MEMORY.md` and `memory/` are the notes anyway."""
+        """OpenClaw's own files in a workspace of its; what is in `MEMORY.md` and `memory/` are the
+        notes anyway.
+        """
         base = os.path.realpath(agent_folder(self.env, "OPENCLAW_STATE_DIR", ".openclaw"))
         agents = _json(os.path.join(base, "openclaw.json")).get("agents")
-        named = [_workspace(agents, "defaults"), *_listed(agents)] if isinstance(agents, dict) else []
-        own = os.path.basename(self.root).startswith("workspace") and os.path.dirname(self.root) == base
-        if own or str(self.root) in (os.path.realpath(os.path.expanduser(one)) for one in named if one):
+        named = (
+            [_workspace(agents, "defaults"), *_listed(agents)] if isinstance(agents, dict) else []
+        )
+        own = (
+            os.path.basename(self.root).startswith("workspace")
+            and os.path.dirname(self.root) == base
+        )
+        if own or str(self.root) in (
+            os.path.realpath(os.path.expanduser(one)) for one in named if one
+        ):
             yield from (os.path.join(self.root, name) for name in _OPENCLAW_FILES)
 
 
@@ -167,7 +210,9 @@ def _workspace(values: Any, key: Any) -> str:
 
 
 def _json(location: str) -> dict[str, Any]:
-    """An object in a settings file of an agent, which is the user's own; empty where there is none."""
+    """An object in a settings file of an agent, which is the user's own; empty where there is
+    none.
+    """
     try:
         found = json.loads(ANYWHERE.read(location, most=MOST_SETTINGS_BYTES))
     except (OSError, ValueError, RecursionError):
@@ -176,7 +221,9 @@ def _json(location: str) -> dict[str, Any]:
 
 
 def repository_of(root: str) -> str:
-    """The folder of the repository that a folder is in: of a worktree, that of the main one; else the folder itself."""
+    """The folder of the repository that a folder is in: of a worktree, that of the main one; else
+    the folder itself.
+    """
     here = root
     while not os.path.lexists(os.path.join(here, ".git")):
         above = os.path.dirname(here)
@@ -188,7 +235,9 @@ def repository_of(root: str) -> str:
 
 
 def _main_of(here: str, mark: str) -> str:
-    """The main folder of a worktree; a clone can bring any `.git` file, so the repository must name it in turn."""
+    """The main folder of a worktree; a clone can bring any `.git` file, so the repository must name
+    it in turn.
+    """
     gitdir = first_line(mark).removeprefix("gitdir:").strip()
     gitdir = os.path.normpath(os.path.join(here, gitdir)) if gitdir else ""
     git, _, name = gitdir.partition(f"{os.sep}worktrees{os.sep}")

@@ -1,4 +1,6 @@
-"""Markdown files of a workspace: one stat for each, no file outside the root, no crash over a bad one."""
+"""Markdown files of a workspace: one stat for each, no file outside the root, no crash over a bad
+one.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +29,25 @@ _RULE_FILES = (GIT_RULES, OWN_RULES, WORKSPACE_FILE, VIRTUAL_ENVIRONMENT)
 
 
 class FileSource:
-    """`MEMORY.md`, `USER.md`, `memory/**/*.md` and the extra paths of a workspace, or all notes of its folder.
+    """`MEMORY.md`, `USER.md`, `memory/**/*.md` and the extra paths of a workspace, or all notes of
+    its folder.
 
-    `folder` is the mode of `Folder`; in mode `auto` the folder is read if there is neither `MEMORY.md` nor `memory/`.
-    Without `trust`, whom a file belongs to does not matter.
+    `folder` is the mode of `Folder`; in mode `auto` the folder is read if there is neither
+    `MEMORY.md` nor `memory/`. Without `trust`, whom a file belongs to does not matter.
     """
 
     name = "memory"
 
     def __init__(
-        self, root: Path, *, extra_paths: Sequence[str] = (), max_file_bytes: int = 50_000_000, folder: str = "auto",
-        folder_limit: int = 20_000, trust: Trust | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        root: Path,
+        *,
+        extra_paths: Sequence[str] = (),
+        max_file_bytes: int = 50_000_000,
+        folder: str = "auto",
+        folder_limit: int = 20_000,
+        trust: Trust | None = None,
+    ) -> None:
         self.root = Path(os.path.realpath(root))
         self.trust = trust
         self.extra_paths = tuple(extra_paths)
@@ -47,11 +56,15 @@ class FileSource:
         self.opener = opener_of(self.root, self.extra_paths)
         self.notices: tuple[Notice, ...] = ()
         self._spare = 0  # how many more files the last scan could have taken
-        self.unread: Counter[str] = Counter()  # documents that the last scan saw and that are not notes, by their kind
+        self.unread: Counter[str] = (
+            Counter()
+        )  # documents that the last scan saw and that are not notes, by their kind
 
     @property
     def mode(self) -> str:
-        """How the notes of the folder itself are read now; `never` if only memory and extra paths are."""
+        """How the notes of the folder itself are read now; `never` if only memory and extra paths
+        are.
+        """
         return "never" if self.folder == "auto" and has_memory(str(self.root)) else self.folder
 
     def rules(self, mode: str) -> Folder:
@@ -74,7 +87,9 @@ class FileSource:
         return walk.scanned()
 
     def scan_some(self, locations: Collection[str]) -> Scanned | None:
-        """The notes at these locations; None where the rules for others, or what is told of them, may have changed."""
+        """The notes at these locations; None where the rules for others, or what is told of them,
+        may have changed.
+        """
         self._spare -= len(locations)
         if self._spare < 0 or os.path.lexists(os.path.join(self.root, VIRTUAL_ENVIRONMENT)):
             return None
@@ -91,16 +106,26 @@ class FileSource:
         return replace(walk.scanned(), gone=gone)
 
     def _concerns_others(self, location: str) -> bool:
-        """Whether a change at a location may be one for other files: by rules, settings, links, folders or a twin."""
+        """Whether a change at a location may be one for other files: by rules, settings, links,
+        folders or a twin.
+        """
         name = os.path.basename(location).casefold()
         inside = os.path.relpath(location, self.root)
-        if not is_below(location, str(self.root)) or not inside.isascii() or inside.count(os.sep) > _DEEP:
+        if (
+            not is_below(location, str(self.root))
+            or not inside.isascii()
+            or inside.count(os.sep) > _DEEP
+        ):
             return True  # a name in two Unicode forms is one path
         if name in _RULE_FILES or os.path.islink(location) or os.path.isdir(location):
             return True
-        if inside.casefold() in ENTRY_FILES and not os.path.isdir(os.path.join(self.root, "memory")):
+        if inside.casefold() in ENTRY_FILES and not os.path.isdir(
+            os.path.join(self.root, "memory")
+        ):
             return True  # whether there is one may decide how the folder is read
-        return self.mode != "never" and (is_manifest(name) or os.path.splitext(name)[1] in DOCUMENTS)
+        return self.mode != "never" and (
+            is_manifest(name) or os.path.splitext(name)[1] in DOCUMENTS
+        )
 
     def any(self) -> bool:
         """Whether there is at least one note; stops at the first."""
@@ -115,8 +140,12 @@ class FileSource:
         return len(walk.documents)
 
     def beyond(self, *, deadline: float) -> tuple[int, Counter[str]]:
-        """How many notes of the folder are not read, and how many documents of which kind, as far as time allows."""
-        walk = TreeWalk(FileSource(self.root, folder="all", folder_limit=self.folder_limit), deadline)
+        """How many notes of the folder are not read, and how many documents of which kind, as far
+        as time allows.
+        """
+        walk = TreeWalk(
+            FileSource(self.root, folder="all", folder_limit=self.folder_limit), deadline
+        )
         walk.everything()
         own = self.scan(deadline=deadline)
         # A note that the second look did not get to may well be read.
@@ -133,7 +162,9 @@ class FileSource:
         return TreeWalk(self, None).refuses(os.path.normpath(location))
 
     def detached(self) -> FileSource:
-        return FileSource(self.root, extra_paths=self.extra_paths, max_file_bytes=self.max_file_bytes)
+        return FileSource(
+            self.root, extra_paths=self.extra_paths, max_file_bytes=self.max_file_bytes
+        )
 
     def read(self, document: Document) -> str:
         """The text; of a file over the limit its first part, up to the end of a line."""
@@ -149,17 +180,27 @@ class FileSource:
 
 
 def opener_of(root: Path, paths: Sequence[str]) -> Opener:
-    """The opener of a workspace; a path outside is read if the user names it, but not if a link inside leads to it."""
+    """The opener of a workspace; a path outside is read if the user names it, but not if a link
+    inside leads to it.
+    """
     named = (os.path.join(root, os.path.expanduser(fixed_part(path))) for path in paths)
     return inside(root, *(place for place in named if not is_below(place, str(root))))
 
 
 def scan_paths(
-    root: Path, paths: Sequence[str], *, kind: str, endings: tuple[str, ...], max_bytes: int, limit: str,
+    root: Path,
+    paths: Sequence[str],
+    *,
+    kind: str,
+    endings: tuple[str, ...],
+    max_bytes: int,
+    limit: str,
     deadline: float | None = None,
-) -> Scanned:  # fmt: skip
+) -> Scanned:
     """The files with some endings in files, folders and globs, by the same rules as extra paths."""
-    walk = TreeWalk(FileSource(root, extra_paths=paths, max_file_bytes=max_bytes), deadline, limit=limit)
+    walk = TreeWalk(
+        FileSource(root, extra_paths=paths, max_file_bytes=max_bytes), deadline, limit=limit
+    )
     for pattern in paths:
         walk.further(pattern, kind=kind, endings=endings)
     odd = tuple(Skipped(one.place, one.reason) for one in walk.odd if one.place.startswith(kind))

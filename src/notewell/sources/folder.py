@@ -1,4 +1,6 @@
-"""What the notes of any folder are: without `MEMORY.md` and `memory/` its Markdown and text, of code its documents."""
+"""What the notes of any folder are: without `MEMORY.md` and `memory/` its Markdown and text, of
+code its documents.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,13 @@ from notewell.text.reference_syntax import NOTES
 
 TEXTS = (*NOTES, ".txt", ".rst", ".org", ".adoc")
 RULES = (*NOTES, ".mdc")
-HIDDEN = (".claude/CLAUDE.md", ".claude/rules", ".cursor/rules", ".windsurf/rules", ".github/copilot-instructions.md")
+HIDDEN = (
+    ".claude/CLAUDE.md",
+    ".claude/rules",
+    ".cursor/rules",
+    ".windsurf/rules",
+    ".github/copilot-instructions.md",
+)
 """Where programs look for instructions of a project, in folders that are hidden otherwise."""
 DOCUMENTS = {".pdf": "PDF", ".docx": "Word file", ".html": "web page", ".htm": "web page"}
 """What `notewell import` makes notes of, by its ending."""
@@ -49,9 +57,11 @@ _NO_NOTE = re.compile(
 
 
 class Folder:
-    """The rules of one walk over a folder: what it enters and takes; `unread` counts documents that are not notes.
+    """The rules of one walk over a folder: what it enters and takes; `unread` counts documents that
+    are not notes.
 
-    In mode `all` every folder is one of notes; else a folder with the files of a project is code, and all below it.
+    In mode `all` every folder is one of notes; else a folder with the files of a project is code,
+    and all below it.
     """
 
     def __init__(self, root: str, opener: Opener, *, mode: str, most: int) -> None:
@@ -73,10 +83,14 @@ class Folder:
         elif _APPS & set(names):
             code = False
         self._code[folder] = code
-        self._documented[folder] = inner and (self._documented.get(above, False) or name.casefold() in _DOCUMENTATION)
+        self._documented[folder] = inner and (
+            self._documented.get(above, False) or name.casefold() in _DOCUMENTATION
+        )
 
     def enters(self, folder: str) -> bool:
-        """Whether a folder can hold notes: no templates, in code no tests and nothing made or brought along."""
+        """Whether a folder can hold notes: no templates, in code no tests and nothing made or
+        brought along.
+        """
         above, name = os.path.split(folder)
         name = name.casefold()
         if not self._room() or name in _TEMPLATES:
@@ -116,7 +130,9 @@ class Folder:
         return -1 if self.cut else min(self.most - self._taken, _MOST_SEEN - self._seen)
 
     def _room(self) -> bool:
-        """Counts one more file or folder, and returns whether a search can look at so many each time."""
+        """Counts one more file or folder, and returns whether a search can look at so many each
+        time.
+        """
         self._seen += 1
         if self._seen > _MOST_SEEN:
             self.cut = f"only the first {_MOST_SEEN:,} files and folders here are looked at"
@@ -128,7 +144,10 @@ def has_memory(root: str) -> bool:
     try:
         with os.scandir(root) as entries:
             names = [(e.name.casefold(), e) for e in entries]
-            return any(name == "memory.md" or (name == "memory" and entry.is_dir()) for name, entry in names)
+            return any(
+                name == "memory.md" or (name == "memory" and entry.is_dir())
+                for name, entry in names
+            )
     except OSError:
         return False
 

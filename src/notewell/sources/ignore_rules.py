@@ -1,4 +1,6 @@
-"""Ignore files: `.gitignore` and our own, read once for each folder of a walk; odd lines are skipped and noted."""
+"""Ignore files: `.gitignore` and our own, read once for each folder of a walk; odd lines are
+skipped and noted.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Oddity:
-    """A line of an ignore file, or all of it (line 0), or a pattern of the settings, that has no effect, and why."""
+    """A line of an ignore file, or all of it (line 0), or a pattern of the settings, that has no
+    effect, and why.
+    """
 
     place: str
     line: int
@@ -41,14 +45,20 @@ class _RuleFile:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The ignore rules for a folder, from its own files and from those of the folders above; none with `blind`."""
+    """The ignore rules for a folder, from its own files and from those of the folders above; none
+    with `blind`.
+    """
 
     opener: Opener
     files: tuple[_RuleFile, ...] = ()
     blind: bool = False
 
-    def below(self, folder: str, names: Iterable[str], odd: dict[Oddity, None] | None = None) -> Rules:
-        """The rules with those of a folder, of which the names are known; oddities are added to `odd`."""
+    def below(
+        self, folder: str, names: Iterable[str], odd: dict[Oddity, None] | None = None
+    ) -> Rules:
+        """The rules with those of a folder, of which the names are known; oddities are added to
+        `odd`.
+        """
         found = self.files
         for name in (GIT_RULES, OWN_RULES):
             if self.blind or name not in names:
@@ -58,7 +68,9 @@ class Rules:
             try:
                 data = self.opener.read(place, most=MOST_BYTES + 1, cut=True)
             except OSError as error:
-                noted: tuple[Oddity, ...] = (Oddity(place, 0, f"it is not read, because {error.strerror}"),)
+                noted: tuple[Oddity, ...] = (
+                    Oddity(place, 0, f"it is not read, because {error.strerror}"),
+                )
             else:
                 patterns, cost, lines = _patterns(data, left)
                 found = (*found, _RuleFile(folder, name, patterns, cost))
@@ -97,12 +109,16 @@ def _patterns(data: bytes, most_cost: int) -> tuple[PatternList, int, tuple[tupl
         else:
             cost += pattern.cost if pattern else 0
         if cost > most_cost:
-            odd.append((number, "this line and those below are skipped, because there are too many rules"))
+            odd.append(
+                (number, "this line and those below are skipped, because there are too many rules")
+            )
             return PatternList(found), most_cost, tuple(odd)
         if pattern is not None:
             found.append(pattern)
     if len(data) > MOST_BYTES:
-        odd.append((number, f"the rest is skipped, because the file is larger than {MOST_BYTES:,} bytes"))
+        odd.append(
+            (number, f"the rest is skipped, because the file is larger than {MOST_BYTES:,} bytes")
+        )
     return PatternList(found), cost, tuple(odd)
 
 
@@ -112,4 +128,6 @@ def notices_of(odd: Iterable[Oddity], root: str) -> tuple[Notice, ...]:
     if not found:
         return ()
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return (Notice("pattern_skipped", f"{found[0]}{more}", "fix or delete it; all other rules hold"),)
+    return (
+        Notice("pattern_skipped", f"{found[0]}{more}", "fix or delete it; all other rules hold"),
+    )

@@ -1,4 +1,6 @@
-"""Images and sound as documents: a label for people and keywords, and the file for models that can read it."""
+"""Images and sound as documents: a label for people and keywords, and the file for models that can
+read it.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,20 @@ from notewell.sources.files import opener_of, scan_paths
 from notewell.sources.source import Scanned
 from notewell.types import Document, Media
 
-IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp", ".gif": "image/gif"}
+IMAGES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".webp": "image/webp",
+    ".gif": "image/gif",
+}
 SOUNDS = {
-    ".mp3": "audio/mpeg", ".wav": "audio/wav", ".m4a": "audio/mp4", ".ogg": "audio/ogg", ".flac": "audio/flac",
-}  # fmt: skip
+    ".mp3": "audio/mpeg",
+    ".wav": "audio/wav",
+    ".m4a": "audio/mp4",
+    ".ogg": "audio/ogg",
+    ".flac": "audio/flac",
+}
 KINDS = {**IMAGES, **SOUNDS}
 _ALT_ENDING = ".txt"
 _LONGEST_ALT = 800
@@ -38,9 +50,14 @@ class MediaSource:
     def scan(self, *, deadline: float | None = None) -> Scanned:
         """Every image and sound there is now; a file also changes when its alt text does."""
         found = scan_paths(
-            self.root, self.paths, kind=self.name, endings=tuple(KINDS), max_bytes=self.max_bytes,
-            limit="multimodal.max_bytes", deadline=deadline,
-        )  # fmt: skip
+            self.root,
+            self.paths,
+            kind=self.name,
+            endings=tuple(KINDS),
+            max_bytes=self.max_bytes,
+            limit="multimodal.max_bytes",
+            deadline=deadline,
+        )
         documents = tuple(map(_with_alt, found.documents))
         self._locations = {document.path: document.location for document in documents}
         return replace(found, documents=documents)
@@ -49,7 +66,9 @@ class MediaSource:
         return next((d for d in self.scan().documents if d.path == path), None)
 
     def read(self, document: Document) -> str:
-        """The label: name, folder, alt text, and a hash of the content, so that a new picture is a new passage."""
+        """The label: name, folder, alt text, and a hash of the content, so that a new picture is a
+        new passage.
+        """
         data = self.opener.read(document.location, most=self.max_bytes)
         if not data:
             raise ValueError("an empty file")
@@ -59,7 +78,8 @@ class MediaSource:
         lines = [
             f"# {_BREAKS.sub(' ', path.stem).strip() or path.name}",
             "",
-            f"{kind} {_flat(document.path)}" + (f" in {_BREAKS.sub(' ', folder).strip()}" if folder else ""),
+            f"{kind} {_flat(document.path)}"
+            + (f" in {_BREAKS.sub(' ', folder).strip()}" if folder else ""),
             self._alt(document.location),
             f"Content {hashlib.blake2b(data, digest_size=8).hexdigest()}",
         ]
@@ -68,7 +88,8 @@ class MediaSource:
     def part(self, path: str, label: str) -> Media | None:
         """What a model gets for the chunk of a file: its label, with the file attached.
 
-        None if a scan does not find the path: an index may come from somebody else, and must not send a file anywhere.
+        None if a scan does not find the path: an index may come from somebody else, and must not
+        send a file anywhere.
         """
         location = self._locations.get(path, "")
         if not os.path.isfile(location):  # not scanned yet, or changed since

@@ -1,4 +1,6 @@
-"""What an Obsidian vault says of itself: where its templates are, and how it names its daily notes."""
+"""What an Obsidian vault says of itself: where its templates are, and how it names its daily
+notes.
+"""
 
 from __future__ import annotations
 
@@ -14,26 +16,54 @@ from notewell.opener import MOST_SETTINGS_BYTES, Opener
 from notewell.text.dates import make_date, month_of
 
 FOLDER = ".obsidian"
-_TEMPLATES = (("templates.json", "folder"), ("plugins/templater-obsidian/data.json", "templates_folder"))
+_TEMPLATES = (
+    ("templates.json", "folder"),
+    ("plugins/templater-obsidian/data.json", "templates_folder"),
+)
 _DAILY = "daily-notes.json"
 _USUAL = "YYYY-MM-DD"
 _LONGEST = 200
-_MOST_TOKENS = 8  # a file of the vault writes the format: matching it must take no time, whatever it says
+_MOST_TOKENS = (
+    8  # a file of the vault writes the format: matching it must take no time, whatever it says
+)
 # The tokens of moment.js that a name of a day is made of; text in brackets is taken as it is.
 _NAME = r"[^\W\d_]{1,20}"
 _TOKENS = {
-    "YYYY": r"(?P<y>\d{4})", "YY": r"(?P<yy>\d{2})", "MMMM": rf"(?P<name>{_NAME})", "MMM": rf"(?P<name>{_NAME})\.?",
-    "MM": r"(?P<m>\d{2})", "M": r"(?P<m>\d{1,2})", "DDDD": r"\d{3}", "DDD": r"\d{1,3}", "DD": r"(?P<d>\d{2})",
-    "Do": r"(?P<d>\d{1,2})(?:st|nd|rd|th)", "D": r"(?P<d>\d{1,2})", "dddd": _NAME, "ddd": rf"{_NAME}\.?", "dd": _NAME,
-    "WW": r"\d{2}", "W": r"\d{1,2}", "ww": r"\d{2}", "w": r"\d{1,2}", "gggg": r"\d{4}", "GGGG": r"\d{4}", "Q": r"[1-4]",
-    "E": r"[1-7]", "d": r"[0-6]", "e": r"[0-6]",
-}  # fmt: skip
-_PART = re.compile(r"\[([^\]]*)\]|" + "|".join(sorted(_TOKENS, key=len, reverse=True)) + "|.", re.DOTALL)
+    "YYYY": r"(?P<y>\d{4})",
+    "YY": r"(?P<yy>\d{2})",
+    "MMMM": rf"(?P<name>{_NAME})",
+    "MMM": rf"(?P<name>{_NAME})\.?",
+    "MM": r"(?P<m>\d{2})",
+    "M": r"(?P<m>\d{1,2})",
+    "DDDD": r"\d{3}",
+    "DDD": r"\d{1,3}",
+    "DD": r"(?P<d>\d{2})",
+    "Do": r"(?P<d>\d{1,2})(?:st|nd|rd|th)",
+    "D": r"(?P<d>\d{1,2})",
+    "dddd": _NAME,
+    "ddd": rf"{_NAME}\.?",
+    "dd": _NAME,
+    "WW": r"\d{2}",
+    "W": r"\d{1,2}",
+    "ww": r"\d{2}",
+    "w": r"\d{1,2}",
+    "gggg": r"\d{4}",
+    "GGGG": r"\d{4}",
+    "Q": r"[1-4]",
+    "E": r"[1-7]",
+    "d": r"[0-6]",
+    "e": r"[0-6]",
+}
+_PART = re.compile(
+    r"\[([^\]]*)\]|" + "|".join(sorted(_TOKENS, key=len, reverse=True)) + "|.", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Vault:
-    """The folders of a vault that hold templates, and the names of its daily notes; of any other folder, nothing."""
+    """The folders of a vault that hold templates, and the names of its daily notes; of any other
+    folder, nothing.
+    """
 
     templates: tuple[str, ...] = ()
     daily: str = ""
@@ -53,8 +83,12 @@ class Vault:
 
 
 def vault_of(root: str, opener: Opener) -> Vault:
-    """What the settings of a vault say; what is missing or odd is as in a vault without settings."""
-    templates = [_text(_json(opener, os.path.join(root, FOLDER, file)), key) for file, key in _TEMPLATES]
+    """What the settings of a vault say; what is missing or odd is as in a vault without
+    settings.
+    """
+    templates = [
+        _text(_json(opener, os.path.join(root, FOLDER, file)), key) for file, key in _TEMPLATES
+    ]
     daily = _json(opener, os.path.join(root, FOLDER, _DAILY))
     folder = _text(daily, "folder").strip("/")
     named = tuple(name.strip("/") for name in templates if name.strip("/"))
@@ -85,7 +119,9 @@ def _pattern(wanted: str) -> re.Pattern[str] | None:
             continue
         group = re.match(r"\(\?P<(\w+)>", token)
         if group and group[1] in known:
-            token = token.replace(f"?P<{group[1]}>", "?:", 1)  # the year of a folder and again of the name
+            token = token.replace(
+                f"?P<{group[1]}>", "?:", 1
+            )  # the year of a folder and again of the name
         known |= {group[1]} if group else set()
         made.append(token)
     few = sum(part[0] in _TOKENS for part in _PART.finditer(wanted)) <= _MOST_TOKENS

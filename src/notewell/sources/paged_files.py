@@ -1,4 +1,6 @@
-"""PDF, Word and HTML read in place: cited by lines of the text that is in them, with the page as a heading."""
+"""PDF, Word and HTML read in place: cited by lines of the text that is in them, with the page as a
+heading.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,14 @@ class PagedSource:
 
     def scan(self, *, deadline: float | None = None) -> Scanned:
         return scan_paths(
-            self.root, self.paths, kind=self.name, endings=ENDINGS, max_bytes=self.max_bytes,
-            limit="documents.max_bytes", deadline=deadline,
-        )  # fmt: skip
+            self.root,
+            self.paths,
+            kind=self.name,
+            endings=ENDINGS,
+            max_bytes=self.max_bytes,
+            limit="documents.max_bytes",
+            deadline=deadline,
+        )
 
     def document(self, path: str) -> Document | None:
         if not path.casefold().endswith(ENDINGS):
@@ -44,7 +51,9 @@ class PagedSource:
         return next((d for d in self.scan().documents if d.path == path), None)
 
     def read(self, document: Document) -> str:
-        """The text as Markdown, by pages where the file has them; whoever wrote it, it is not taken for the owner's."""
+        """The text as Markdown, by pages where the file has them; whoever wrote it, it is not taken
+        for the owner's.
+        """
         mark = (document.location, document.size, document.mtime_ns)
         if self._last is None or self._last[0] != mark:
             self._last = (mark, note_of(self._item(document)))
@@ -55,7 +64,9 @@ class PagedSource:
         data = self.opener.read(document.location, most=self.max_bytes)
         try:
             item = kind.read(data, document.path) if kind and data else None
-        except NoteError as error:  # the library is missing: what it read before stays, and it is tried again
+        except (
+            NoteError
+        ) as error:  # the library is missing: what it read before stays, and it is tried again
             raise OSError(f"{error} ({error.hint})") from error
         if item is None:
             raise ValueError("it has no text")

@@ -20,8 +20,8 @@ Known = Mapping[str, Stored]
 class Scanned:
     """What a source found: the documents, what it skipped, and whether it saw everything.
 
-    `same` are the paths of documents that are as they were known, which are not among the documents. `gone` are the
-    paths of what was looked for by name and is not a document now.
+    `same` are the paths of documents that are as they were known, which are not among the
+    documents. `gone` are the paths of what was looked for by name and is not a document now.
     """
 
     documents: tuple[Document, ...]
@@ -40,10 +40,14 @@ class Source(Protocol):
         """List what is there now, by stat alone; stop at `deadline` (monotonic seconds)."""
 
     def document(self, path: str) -> Document | None:
-        """The one document with this path, without a scan where the source can avoid it; None if there is none."""
+        """The one document with this path, without a scan where the source can avoid it; None if
+        there is none.
+        """
 
     def read(self, document: Document) -> str:
-        """The text of a document; OSError when it is gone, ValueError with a reason when it is not text."""
+        """The text of a document; OSError when it is gone, ValueError with a reason when it is not
+        text.
+        """
 
 
 class NoteFiles(Source, Protocol):
@@ -70,7 +74,9 @@ class NoteFiles(Source, Protocol):
         """How many notes of the folder are not read, and how many documents of which kind."""
 
     def refuses(self, location: str) -> str:
-        """Why a file at a location would not be indexed, or nothing; asked before one is created there."""
+        """Why a file at a location would not be indexed, or nothing; asked before one is created
+        there.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +94,9 @@ class ReadMark:
 class TranscriptPart:
     """The turns of a transcript after a mark, and the mark to continue from next time.
 
-    With `again` the file is not the one that was read before, and this is all of it. A `foreign` conversation belongs
-    to another project or to a subagent. `unread` is the reason why nothing could be read yet. What is `kept` comes from
-    our own copy, because its program has deleted it.
+    With `again` the file is not the one that was read before, and this is all of it. A `foreign`
+    conversation belongs to another project or to a subagent. `unread` is the reason why nothing
+    could be read yet. What is `kept` comes from our own copy, because its program has deleted it.
     """
 
     turns: Sequence[Turn] = ()
@@ -118,9 +124,13 @@ class Conversations(Source, Protocol):
         """The turns on some lines of a document, and how many lines it has."""
 
     def keeps(self, document: Document) -> bool:
-        """Whether what is new of a document can be added to what is kept of it; if not, all of it is read."""
+        """Whether what is new of a document can be added to what is kept of it; if not, all of it
+        is read.
+        """
 
-    def keep(self, document: Document, title: str, project: str, turns: Sequence[Turn], *, whole: bool) -> str:
+    def keep(
+        self, document: Document, title: str, project: str, turns: Sequence[Turn], *, whole: bool
+    ) -> str:
         """Keeps what was read, or what is new of it; returns why that was not possible."""
 
     def copy_of(self, path: str) -> tuple[str, str] | None:
@@ -129,7 +139,9 @@ class Conversations(Source, Protocol):
 
 @runtime_checkable
 class Watchable(Protocol):
-    """A source whose documents may be outside the workspace, and which knows the folders to watch."""
+    """A source whose documents may be outside the workspace, and which knows the folders to
+    watch.
+    """
 
     def trees(self) -> list[str]:
         """Paths and globs of the folders that hold documents, or will."""
@@ -140,7 +152,9 @@ class Comparing(Protocol):
     """A source that can compare while it looks, which is faster than a list of everything."""
 
     def scan_changes(self, known: Known, *, deadline: float | None = None) -> Scanned:
-        """The same as `scan`, with the paths of documents that are as they were stored in `same`."""
+        """The same as `scan`, with the paths of documents that are as they were stored in
+        `same`.
+        """
 
 
 @runtime_checkable
@@ -148,7 +162,9 @@ class Narrowing(Protocol):
     """A source that can look at a few files alone."""
 
     def scan_some(self, locations: Collection[str]) -> Scanned | None:
-        """The documents at these locations, all that changed since the last look; None if others may depend on them."""
+        """The documents at these locations, all that changed since the last look; None if others
+        may depend on them.
+        """
 
 
 @runtime_checkable
@@ -161,7 +177,9 @@ class Detachable(Protocol):
 
 @runtime_checkable
 class Linked(Protocol):
-    """A source that knows how its documents are linked, such as a session that continues another."""
+    """A source that knows how its documents are linked, such as a session that continues
+    another.
+    """
 
     def edges(self, document: Document) -> Sequence[Edge]:
         """The links of a document to others, as far as its own file shows them."""
@@ -172,4 +190,6 @@ class Attaching(Protocol):
     """A source whose documents are files that a model may read in addition to their label."""
 
     def part(self, path: str, label: str) -> str | None:
-        """What a model gets for a chunk: its label with the file attached; None if the file is missing."""
+        """What a model gets for a chunk: its label with the file attached; None if the file is
+        missing.
+        """

@@ -1,4 +1,6 @@
-"""One pass over the notes of a workspace: by stat alone, within its root, through ignore rules and odd files."""
+"""One pass over the notes of a workspace: by stat alone, within its root, through ignore rules and
+odd files.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,15 @@ from notewell.text.reference_syntax import NOTES
 from notewell.types import Document, Skipped
 
 IGNORED_FOLDERS = frozenset(
-    ("node_modules", "bower_components", "venv", "virtualenv", "site-packages", "__pycache__", "__pypackages__")
+    (
+        "node_modules",
+        "bower_components",
+        "venv",
+        "virtualenv",
+        "site-packages",
+        "__pycache__",
+        "__pypackages__",
+    )
 )
 VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
 _JUNCTIONS = os.name == "nt"  # links that do not say so
@@ -58,17 +68,29 @@ class TreeWalk:
     """One pass over the tree."""
 
     def __init__(
-        self, source: Walked, deadline: float | None, *, limit: str = "", first: bool = False,
-        known: Known | None = None, blind: bool = False,
-    ) -> None:  # fmt: skip
-        self.root, self.extra_paths, self.max_file_bytes = str(source.root), source.extra_paths, source.max_file_bytes
+        self,
+        source: Walked,
+        deadline: float | None,
+        *,
+        limit: str = "",
+        first: bool = False,
+        known: Known | None = None,
+        blind: bool = False,
+    ) -> None:
+        self.root, self.extra_paths, self.max_file_bytes = (
+            str(source.root),
+            source.extra_paths,
+            source.max_file_bytes,
+        )
         self.deadline, self._limit, self._first = deadline, limit, first
         self._source, self._opener, self._trust = source, source.opener, source.trust
         self.folder: Folder | None = None
         self._prefix = self.root.rstrip("/") + "/"
         self.documents: dict[str, Document] = {}
         self._known: Known = known or {}
-        self._places: dict[str, str] = {}  # where each path was seen, also of documents that are as they were known
+        self._places: dict[
+            str, str
+        ] = {}  # where each path was seen, also of documents that are as they were known
         self.skipped: list[Skipped] = []
         self.complete = True
         self._visited: set[str] = set()
@@ -80,10 +102,14 @@ class TreeWalk:
     def scanned(self) -> Scanned:
         """What was found so far."""
         found = tuple(sorted(self.documents.values(), key=lambda d: d.path))
-        return Scanned(found, tuple(self.skipped), self.complete, self._places.keys() - self.documents.keys())
+        return Scanned(
+            found, tuple(self.skipped), self.complete, self._places.keys() - self.documents.keys()
+        )
 
     def everything(self) -> None:
-        """Adds all that a workspace has: its own notes, the extra paths, then the rest of the folder if it counts."""
+        """Adds all that a workspace has: its own notes, the extra paths, then the rest of the
+        folder if it counts.
+        """
         self.workspace()
         for pattern in self.extra_paths:
             self.further(pattern)
@@ -117,7 +143,9 @@ class TreeWalk:
                 if not refused:
                     self._tree(entry.path, "memory", below, _by_ending(NOTES))
 
-    def further(self, pattern: str, *, kind: str = "extra", endings: tuple[str, ...] = TEXTS) -> None:
+    def further(
+        self, pattern: str, *, kind: str = "extra", endings: tuple[str, ...] = TEXTS
+    ) -> None:
         """Adds a file, a folder or a glob; an extra file that is named may have any ending."""
         pattern = os.path.expanduser(pattern)
         start = os.path.normpath(os.path.join(self.root, fixed_part(pattern)))
@@ -127,7 +155,9 @@ class TreeWalk:
             try:
                 accepts = self._accepts(pattern, start, endings, any_named=kind == "extra")
             except ValueError as error:
-                self.odd[Oddity(f"{kind} path {pattern!r}", 0, f"it is skipped, because {error}")] = None
+                self.odd[
+                    Oddity(f"{kind} path {pattern!r}", 0, f"it is skipped, because {error}")
+                ] = None
                 return
             rules, refused = self._rules_above(start)
             if not refused:
@@ -140,7 +170,8 @@ class TreeWalk:
     def _accepts(
         self, pattern: str, start: str, endings: tuple[str, ...], *, any_named: bool = True
     ) -> Callable[[str], bool]:
-        """By ending; of a glob, what matches it or is in a matching folder, if `any_named` also with its ending.
+        """By ending; of a glob, what matches it or is in a matching folder, if `any_named` also
+        with its ending.
 
         ValueError for a glob that can match nothing.
         """
@@ -163,7 +194,9 @@ class TreeWalk:
             return False
 
     def _folders_above(self, location: str) -> Iterator[str]:
-        """The folders from the root down to the one above a location; none for a location outside."""
+        """The folders from the root down to the one above a location; none for a location
+        outside.
+        """
         if not self._inside(location) or os.path.normpath(location) == self.root:
             return
         here = self.root
@@ -172,7 +205,9 @@ class TreeWalk:
             here = os.path.join(here, part)
 
     def _rules_above(self, start: str) -> tuple[Rules, bool]:
-        """The rules from the folders above a location, and whether they ignore it or a folder on the way."""
+        """The rules from the folders above a location, and whether they ignore it or a folder on
+        the way.
+        """
         rules, refused = self._no_rules, False
         for folder, inner in pairwise([*self._folders_above(start), start]):
             rules = rules.below(folder, {e.name for e in self._list(folder)}, self.odd)
@@ -197,7 +232,13 @@ class TreeWalk:
             self._folder(folder, kind, rules, accepts, os.path.realpath(folder))
 
     def _folder(  # noqa: PLR0917
-        self, folder: str, kind: str, rules: Rules, accepts: Callable[[str], bool], real: str, depth: int = 0
+        self,
+        folder: str,
+        kind: str,
+        rules: Rules,
+        accepts: Callable[[str], bool],
+        real: str,
+        depth: int = 0,
     ) -> None:
         if depth > _DEEPEST:
             self._skip(self._name(folder), f"more than {_DEEPEST} folders deep")
@@ -232,7 +273,9 @@ class TreeWalk:
                 self._file(entry.path, kind, entry=entry)
 
     def _as_known(self, path: str, kind: str, entry: os.DirEntry[str]) -> bool:
-        """Whether a file is as it was known, which is the usual case; it is then seen, and needs nothing else."""
+        """Whether a file is as it was known, which is the usual case; it is then seen, and needs
+        nothing else.
+        """
         known = self._known.get(path)
         if known is None or path in self._places or entry.is_symlink():
             return False
@@ -267,7 +310,9 @@ class TreeWalk:
         note = self._is_note(location)
         extra = not note and any(self._is_extra(pattern, location) for pattern in self.extra_paths)
         mode = "never" if note or extra else self._source.mode
-        self.folder = self._source.rules(mode) if mode != "never" else None  # which knows the day of a note
+        self.folder = (
+            self._source.rules(mode) if mode != "never" else None
+        )  # which knows the day of a note
         self._file(location, "extra" if extra else "memory")
         return next(iter(self.documents.values()), None)
 
@@ -281,11 +326,20 @@ class TreeWalk:
             if self._is_extra(pattern, location):
                 start = self._start(pattern)
                 named = start == location
-                return self._refuses_link(location) or ("" if named else self._refuses_folder(location, start))
+                return self._refuses_link(location) or (
+                    "" if named else self._refuses_folder(location, start)
+                )
         if self._source.mode != "never" and self._inside(location):
             taken = self._in_folder(location)
-            return self._refuses_folder(location, self.root) if taken else "by its name or folder it is not a note"
-        return "outside the notes of the workspace (memory/**/*.md, MEMORY.md, USER.md and extra_paths)"
+            return (
+                self._refuses_folder(location, self.root)
+                if taken
+                else "by its name or folder it is not a note"
+            )
+        return (
+            "outside the notes of the workspace (memory/**/*.md, MEMORY.md, USER.md and "
+            "extra_paths)"
+        )
 
     def _start(self, pattern: str) -> str:
         return os.path.normpath(os.path.join(self.root, fixed_part(os.path.expanduser(pattern))))
@@ -299,7 +353,9 @@ class TreeWalk:
         return below and self._takes(os.path.expanduser(pattern), start, location)
 
     def _in_folder(self, location: str) -> bool:
-        """Whether the rules of the folder take a file at a location, whether or not it exists yet."""
+        """Whether the rules of the folder take a file at a location, whether or not it exists
+        yet.
+        """
         folder = self._source.rules(self._source.mode)
         for above in self._folders_above(location):
             if above != self.root and not folder.enters(above):
@@ -347,7 +403,9 @@ class TreeWalk:
 
     @staticmethod
     def _root_rules(rules: Rules, location: str, *, folder: bool) -> tuple[Rules, bool]:
-        """The rules below an entry of the root, as in `workspace`, and whether the entry is ignored."""
+        """The rules below an entry of the root, as in `workspace`, and whether the entry is
+        ignored.
+        """
         own = rules.only(OWN_RULES)
         if (refused := own.ignore(location, folder=folder)) or not folder:
             return rules, refused
@@ -387,13 +445,19 @@ class TreeWalk:
             self._skip(path, too_large(self.max_file_bytes, self._limit), kind)
         elif path not in self._places:
             if large:
-                self.skipped.append(Skipped(path, too_large(self.max_file_bytes), kind, partly=True))
+                self.skipped.append(
+                    Skipped(path, too_large(self.max_file_bytes), kind, partly=True)
+                )
             self._places[path] = location
-            if (known := self._known.get(path)) is not None and known.same(kind, stat.st_size, stat.st_mtime_ns):
+            if (known := self._known.get(path)) is not None and known.same(
+                kind, stat.st_size, stat.st_mtime_ns
+            ):
                 return
             day = self.folder.vault.day_of(path) if self.folder is not None else None
             strange = self._trust is not None and not self._trust.believes(stat.st_uid, location)
-            self.documents[path] = Document(path, kind, stat.st_size, stat.st_mtime_ns, location, day, strange)
+            self.documents[path] = Document(
+                path, kind, stat.st_size, stat.st_mtime_ns, location, day, strange
+            )
             if self._first:
                 self.deadline = -math.inf
         elif os.path.normpath(self._places[path]) != os.path.normpath(location):
@@ -408,10 +472,19 @@ class TreeWalk:
         return path_of(location, self.root)
 
     def _base(self, folder: str) -> str | None:
-        """What the path of a file in a folder begins with; None unless that is a part of the folder's own name."""
+        """What the path of a file in a folder begins with; None unless that is a part of the
+        folder's own name.
+        """
         if folder != self._folder_at:
-            plain = f"{folder}/".startswith(self._prefix) and folder.isascii() and not _DETOUR.search(folder)
-            self._folder_at, self._folder_name = folder, f"{folder}/"[len(self._prefix) :] if plain else None
+            plain = (
+                f"{folder}/".startswith(self._prefix)
+                and folder.isascii()
+                and not _DETOUR.search(folder)
+            )
+            self._folder_at, self._folder_name = (
+                folder,
+                f"{folder}/"[len(self._prefix) :] if plain else None,
+            )
         return self._folder_name
 
     def _skip(self, path: str, reason: str, kind: str = "") -> None:
@@ -424,16 +497,28 @@ def too_large(most: int, limit: str = "max_file_bytes") -> str:
 
 
 def path_of(location: str, root: str | Path) -> str:
-    """The path of a document: relative to the root if it is inside, else absolute; NFC, with slashes."""
+    """The path of a document: relative to the root if it is inside, else absolute; NFC, with
+    slashes.
+    """
     relative = os.path.relpath(location, root)
     outside = relative.split(os.sep, 1)[0] == os.pardir or os.path.isabs(relative)
     name = os.path.normpath(location) if outside else relative
-    return unicodedata.normalize("NFC", name.replace(os.sep, "/")).encode("utf-8", "replace").decode("utf-8")
+    return (
+        unicodedata.normalize("NFC", name.replace(os.sep, "/"))
+        .encode("utf-8", "replace")
+        .decode("utf-8")
+    )
 
 
 def _real(above: str, entry: os.DirEntry[str]) -> str:
-    """Where a folder really is, in one that is really `above`; to ask the system takes a call for each of them."""
-    return os.path.realpath(entry.path) if _JUNCTIONS or entry.is_symlink() else f"{above}/{entry.name}"
+    """Where a folder really is, in one that is really `above`; to ask the system takes a call for
+    each of them.
+    """
+    return (
+        os.path.realpath(entry.path)
+        if _JUNCTIONS or entry.is_symlink()
+        else f"{above}/{entry.name}"
+    )
 
 
 def fixed_part(pattern: str) -> str:

@@ -1,8 +1,9 @@
-"""Whether the notes of a workspace are the user's own: not another user's, and not those of a clone without their hand.
+"""Whether the notes of a workspace are the user's own: not another user's, and not those of a clone
+without their hand.
 
-Who has written is told by what cannot come with a clone: the list of what HEAD was (the reflog) with the identity of
-the user's own git settings, and our own list of the folders that the user has written to. `git` is never run: the
-settings of a repository can make it run anything.
+Who has written is told by what cannot come with a clone: the list of what HEAD was (the reflog)
+with the identity of the user's own git settings, and our own list of the folders that the user has
+written to. `git` is never run: the settings of a repository can make it run anything.
 """
 
 from __future__ import annotations
@@ -19,7 +20,14 @@ from typing import NamedTuple
 from notewell.errors import NoteError, SettingsError
 from notewell.opener import ANYWHERE, MOST_SETTINGS_BYTES, Opener, beside, inside, is_in
 from notewell.settings import Settings, load, state_folder, user_file
-from notewell.store.nearest import is_foreign, is_named, is_own, keeps_here, name_of_owner, own_users
+from notewell.store.nearest import (
+    is_foreign,
+    is_named,
+    is_own,
+    keeps_here,
+    name_of_owner,
+    own_users,
+)
 from notewell.types import Notice
 
 FOREIGN, CLONE = "foreign_folder", "clone_not_trusted"  # kinds of doubt
@@ -38,7 +46,9 @@ _VARIABLES = ("GIT_AUTHOR_EMAIL", "GIT_AUTHOR_NAME", "GIT_COMMITTER_EMAIL", "GIT
 
 
 class Doubt(NamedTuple):
-    """Why the notes of a workspace do not count as the user's own, and the folder to trust if they do."""
+    """Why the notes of a workspace do not count as the user's own, and the folder to trust if they
+    do.
+    """
 
     kind: str
     folder: str
@@ -62,9 +72,16 @@ class Trust:
     """What is known of whose a workspace is; looked up again when what tells it has changed."""
 
     def __init__(
-        self, root: Path, named: Sequence[str] = (), env: Mapping[str, str] | None = None, *, own_file: bool = False
+        self,
+        root: Path,
+        named: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        *,
+        own_file: bool = False,
     ) -> None:
-        """With `own_file` the folders that are trusted are in the user's own settings, and may change there."""
+        """With `own_file` the folders that are trusted are in the user's own settings, and may
+        change there.
+        """
         self.root = os.path.realpath(root)
         self._env = os.environ if env is None else env
         self._file = user_file(self._env) if own_file else None
@@ -99,7 +116,9 @@ class Trust:
         return Doubt(CLONE, self._top, reason)
 
     def _has_name(self) -> bool:
-        return is_named(self.root, self._named) or (bool(self._top) and is_named(self._top, self._named))
+        return is_named(self.root, self._named) or (
+            bool(self._top) and is_named(self._top, self._named)
+        )
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -113,12 +132,16 @@ class Trust:
 
     @property
     def signature(self) -> str:
-        """A text that changes when other notes may count as the user's own; each document is then read again."""
+        """A text that changes when other notes may count as the user's own; each document is then
+        read again.
+        """
         named = zlib.crc32("\0".join(self._named).encode("utf-8", "surrogateescape"))
         return "untrusted" if self.doubt is not None else f"whose-1 {named:x}"
 
     def believes(self, owner: int, location: str) -> bool:
-        """Whether what a user has written at a location is, as far as owners tell, the user's own."""
+        """Whether what a user has written at a location is, as far as owners tell, the user's
+        own.
+        """
         if self._own is None or owner in self._own:
             return not self._is_of_clone(os.path.dirname(location))
         if self._is_named and is_in(location, self.root):
@@ -126,7 +149,9 @@ class Trust:
         return is_named(os.path.dirname(location), self._named)
 
     def _is_of_clone(self, folder: str) -> bool:
-        """Whether a folder belongs to a clone inside the workspace in which the user has not written."""
+        """Whether a folder belongs to a clone inside the workspace in which the user has not
+        written.
+        """
         if folder == self.root or not is_in(folder, self.root):
             return False
         if folder not in self._clones:
@@ -136,7 +161,9 @@ class Trust:
         return self._clones[folder]
 
     def refuse_writing(self, location: str) -> None:
-        """Raises NoteError where a file is another user's, or would be made in a folder of theirs."""
+        """Raises NoteError where a file is another user's, or would be made in a folder of
+        theirs.
+        """
         place = location
         while not os.path.lexists(place):
             place = os.path.dirname(place)
@@ -146,14 +173,19 @@ class Trust:
         for one in filter(os.path.lexists, (self.root, folder, place)):
             if not is_own(one, self._own):
                 message = f"{one} belongs to {name_of_owner(one)}, so nothing is written there"
-                hint = f"write in a folder of yours with -w; if you trust its owner: {self._trusting(folder)}"
+                hint = (
+                    "write in a folder of yours with -w; if you trust its owner: "
+                    f"{self._trusting(folder)}"
+                )
                 raise NoteError(message, hint=hint)
 
     def _trusting(self, folder: str) -> str:
         return Doubt("", self.root if self._is_foreign else folder, "").command
 
     def wrote(self) -> bool:
-        """Notes that the user, and not a program, has written here; returns whether that ends a doubt."""
+        """Notes that the user, and not a program, has written here; returns whether that ends a
+        doubt.
+        """
         doubt = self.doubt
         if doubt is None or doubt.kind != CLONE:
             return False
@@ -193,7 +225,8 @@ def top_of(root: str) -> str:
 
     What another user put there does not count, nor does the home folder for what is below it.
     """
-    # Git tracks no folder called `.git`. The folder of any other system can arrive in a clone, at any depth.
+    # Git tracks no folder called `.git`. The folder of any other system can arrive in a clone, at
+    # any depth.
     found = ""
     for here in _upwards(root):
         if ".git" in (marks := _marks_of(here)):
@@ -214,7 +247,9 @@ def _upwards(root: str) -> Iterator[str]:
 
 
 def _marks_of(folder: str) -> list[str]:
-    """The names that put a folder under version control, but not what others put into a folder open to them."""
+    """The names that put a folder under version control, but not what others put into a folder open
+    to them.
+    """
     places = ((name, os.path.join(folder, name)) for name in VERSIONED)
     found = [(name, place) for name, place in places if os.path.lexists(place)]
     own = own_users()
@@ -237,48 +272,70 @@ def _same_device(one: str, other: str) -> bool:
 
 
 class _Git(NamedTuple):
-    """Where git keeps what happened in a repository; nothing where a `.git` file leads to one that is not of it."""
+    """Where git keeps what happened in a repository; nothing where a `.git` file leads to one that
+    is not of it.
+    """
 
     logs: tuple[str, ...] = ()
     config: str = ""
 
     def is_home_made(self) -> bool:
-        """Whether nothing in it came from elsewhere: it was made here, and knows no other repository."""
-        if not self.config or os.path.lexists(os.path.join(os.path.dirname(self.config), "FETCH_HEAD")):
+        """Whether nothing in it came from elsewhere: it was made here, and knows no other
+        repository.
+        """
+        if not self.config or os.path.lexists(
+            os.path.join(os.path.dirname(self.config), "FETCH_HEAD")
+        ):
             return False
         sections = {section.partition(".")[0] for section, _, _ in _settings_in(_text(self.config))}
-        return "remote" not in sections and not any(b"\tclone: " in _part(log, first=True) for log in self.logs)
+        return "remote" not in sections and not any(
+            b"\tclone: " in _part(log, first=True) for log in self.logs
+        )
 
     def has_entry_of(self, people: frozenset[bytes]) -> bool:
         """Whether one of these people has made a commit in it."""
-        return any(_is_by(line, people) for log in self.logs for line in reversed(_part(log).split(b"\n")))
+        return any(
+            _is_by(line, people) for log in self.logs for line in reversed(_part(log).split(b"\n"))
+        )
 
 
 def git_of(top: str) -> _Git:
-    """What git keeps for a folder; a `.git` that leads elsewhere must be known there, as an archive can bring any."""
+    """What git keeps for a folder; a `.git` that leads elsewhere must be known there, as an archive
+    can bring any.
+    """
     mark = os.path.join(top, ".git")
     if not os.path.isfile(mark) or not is_own(mark, own_users()):
         plain = os.path.isdir(mark) and not os.path.islink(mark) and is_own(mark, own_users())
-        return _Git((os.path.join(mark, "logs", "HEAD"),), os.path.join(mark, "config")) if plain else _Git()
+        return (
+            _Git((os.path.join(mark, "logs", "HEAD"),), os.path.join(mark, "config"))
+            if plain
+            else _Git()
+        )
     named = first_line(mark).removeprefix("gitdir:").strip()
     folder = os.path.realpath(os.path.join(top, named)) if named else ""
     if not folder or not is_own(folder, own_users()):
         return _Git()
     if back := first_line(os.path.join(folder, "gitdir")):  # a worktree
-        common = os.path.realpath(os.path.join(folder, first_line(os.path.join(folder, "commondir"))))
+        common = os.path.realpath(
+            os.path.join(folder, first_line(os.path.join(folder, "commondir")))
+        )
         if os.path.realpath(os.path.join(folder, back)) != os.path.realpath(mark):
             return _Git()
         logs = tuple(os.path.join(one, "logs", "HEAD") for one in (folder, common))
         return _Git(logs, os.path.join(common, "config"))
     config = os.path.join(folder, "config")  # a submodule
     for section, key, value in _settings_in(_text(config)):
-        if (section, key) == ("core", "worktree") and os.path.realpath(os.path.join(folder, value)) == top:
+        if (section, key) == ("core", "worktree") and os.path.realpath(
+            os.path.join(folder, value)
+        ) == top:
             return _Git((os.path.join(folder, "logs", "HEAD"),), config)
     return _Git()
 
 
 def _is_by(line: bytes, people: frozenset[bytes]) -> bool:
-    """Whether an entry of a reflog, `old new Name <mail> time zone TAB act`, is a commit that one of them made."""
+    """Whether an entry of a reflog, `old new Name <mail> time zone TAB act`, is a commit that one
+    of them made.
+    """
     who, mark, act = line.partition(b"\t")
     if not mark or not re.match(_MADE, act):
         return False
@@ -287,7 +344,9 @@ def _is_by(line: bytes, people: frozenset[bytes]) -> bool:
 
 
 def identities(env: Mapping[str, str]) -> frozenset[bytes]:
-    """The names and addresses of this user, by their own git settings and environment, in small letters."""
+    """The names and addresses of this user, by their own git settings and environment, in small
+    letters.
+    """
     home = os.path.expanduser("~")
     base = env.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
     usual = [os.path.join(base, "git", "config"), os.path.join(home, ".gitconfig")]
@@ -303,12 +362,16 @@ def identities(env: Mapping[str, str]) -> frozenset[bytes]:
             if section == "user" and key in ("name", "email"):
                 found.append(value)
             elif section in ("include", "includeif") and key == "path":
-                todo.append(os.path.normpath(os.path.join(os.path.dirname(file), os.path.expanduser(value))))
+                todo.append(
+                    os.path.normpath(os.path.join(os.path.dirname(file), os.path.expanduser(value)))
+                )
     return frozenset(one.strip().lower().encode() for one in found if one.strip())
 
 
 def _settings_in(text: str) -> Iterator[tuple[str, str, str]]:
-    """Section, key and value of each line of git's settings; a section without lines has one with an empty key."""
+    """Section, key and value of each line of git's settings; a section without lines has one with
+    an empty key.
+    """
     section = ""
     for whole in text.splitlines():
         line = whole.strip()
@@ -318,11 +381,17 @@ def _settings_in(text: str) -> Iterator[tuple[str, str, str]]:
             yield section, "", ""
         if line and line[0] not in "#;":
             key, _, value = line.partition("=")
-            yield section, key.strip().lower(), re.split(r"\s[#;]", value.strip(), maxsplit=1)[0].strip().strip('"')
+            yield (
+                section,
+                key.strip().lower(),
+                re.split(r"\s[#;]", value.strip(), maxsplit=1)[0].strip().strip('"'),
+            )
 
 
 def _has_hg_alone(top: str) -> bool:
-    """Whether a folder is a Mercurial repository that was made here; of all others it is not known."""
+    """Whether a folder is a Mercurial repository that was made here; of all others it is not
+    known.
+    """
     if _marks_of(top) != [".hg"] or os.path.lexists(os.path.join(top, ".hg", "sharedpath")):
         return False
     sections = {section for section, _, _ in _settings_in(_text(os.path.join(top, ".hg", "hgrc")))}
@@ -332,7 +401,9 @@ def _has_hg_alone(top: str) -> bool:
 def _text(file: str, opener: Opener | None = None) -> str:
     """A settings file of a repository, in its own folder; empty where there is none."""
     try:
-        data = (opener or inside(os.path.dirname(file))).read(file, most=MOST_SETTINGS_BYTES, cut=True)
+        data = (opener or inside(os.path.dirname(file))).read(
+            file, most=MOST_SETTINGS_BYTES, cut=True
+        )
     except OSError:
         return ""
     return data.decode("utf-8", "replace")
@@ -353,7 +424,9 @@ def _part(log: str, *, first: bool = False) -> bytes:
 def first_line(location: str) -> str:
     """The text of a short file, such as one that names a folder; empty where there is none."""
     try:
-        return ANYWHERE.read(location, most=_FIRST_BYTES, cut=True).decode("utf-8", "replace").strip()
+        return (
+            ANYWHERE.read(location, most=_FIRST_BYTES, cut=True).decode("utf-8", "replace").strip()
+        )
     except OSError:
         return ""
 
@@ -367,14 +440,22 @@ def _stamp(file: str | Path) -> tuple[int, int, int] | None:
 
 
 def _line_of(top: str) -> str:
-    """A folder as the list of those that the user has written to has it; another clone in its place is another."""
-    mark = next((os.path.join(top, name) for name in VERSIONED if os.path.lexists(os.path.join(top, name))), top)
+    """A folder as the list of those that the user has written to has it; another clone in its place
+    is another.
+    """
+    mark = next(
+        (os.path.join(top, name) for name in VERSIONED if os.path.lexists(os.path.join(top, name))),
+        top,
+    )
     try:
         number = os.lstat(mark).st_ino
     except OSError:
         number = 0
-    # A new folder may get the inode of a removed one; the first entry of a reflog tells when the clone was made.
-    first = next((part for log in git_of(top).logs if (part := _part(log, first=True))), b"").partition(b"\n")[0]
+    # A new folder may get the inode of a removed one; the first entry of a reflog tells when the
+    # clone was made.
+    first = next(
+        (part for log in git_of(top).logs if (part := _part(log, first=True))), b""
+    ).partition(b"\n")[0]
     return f"{number}-{zlib.crc32(first):x} {top}".replace("\n", " ")
 
 

@@ -1,4 +1,6 @@
-"""Modules that are loaded when they are first used: many commands need no numpy, which takes longer than they do."""
+"""Modules that are loaded when they are first used: many commands need no numpy, which takes longer
+than they do.
+"""
 
 from __future__ import annotations
 

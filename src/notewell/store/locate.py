@@ -14,7 +14,14 @@ from notewell.opener import is_in
 from notewell.settings import Settings, data_folder, in_home, index_flags
 from notewell.settings_checks import is_database, without_password
 from notewell.store.lock import locked
-from notewell.store.nearest import FOLDER, is_foreign, is_marked, keeps_here, made_mine, name_of_owner
+from notewell.store.nearest import (
+    FOLDER,
+    is_foreign,
+    is_marked,
+    keeps_here,
+    made_mine,
+    name_of_owner,
+)
 from notewell.store.own_folder import make_own_folder, own_folder
 from notewell.store.ports import FileBacked, Store
 from notewell.store.sqlite.connection import inode_of
@@ -23,18 +30,26 @@ from notewell.store.values import Finding
 from notewell.types import Notice
 
 NAME = "index.sqlite"
-REOPENED = Notice("index_reopened", "another program replaced the index while it was open, so it was opened again", "")
+REOPENED = Notice(
+    "index_reopened",
+    "another program replaced the index while it was open, so it was opened again",
+    "",
+)
 _ASIDE_S = 10.0
 
 
 def _is_wide(root: Path) -> bool:
-    """Whether a folder is the user's home or above it; an index there would claim every folder below for itself."""
+    """Whether a folder is the user's home or above it; an index there would claim every folder
+    below for itself.
+    """
     home = os.path.realpath(os.path.expanduser("~"))
     return os.path.isabs(home) and is_in(home, str(root)) and not is_marked(root)
 
 
 def starts_empty(root: Path, settings: Settings) -> bool:
-    """Whether a workspace has no folder for an index yet, and nobody named another place for one."""
+    """Whether a workspace has no folder for an index yet, and nobody named another place for
+    one.
+    """
     own = settings.index
     there = os.path.lexists(root / FOLDER) and keeps_here(root, settings.trusted_folders)
     return not own.path and not own.url and not there
@@ -43,7 +58,8 @@ def starts_empty(root: Path, settings: Settings) -> bool:
 def index_path(
     root: Path, settings: Settings, env: Mapping[str, str], *, make: bool = True
 ) -> tuple[Path, tuple[Notice, ...]]:
-    """Where the index of a workspace is: as set, inside it, or in the user's data folder where it cannot be written.
+    """Where the index of a workspace is: as set, inside it, or in the user's data folder where it
+    cannot be written.
 
     Its folder is made, unless `make` is off.
     """
@@ -55,7 +71,13 @@ def index_path(
             _make_folder(where.parent, hint="set index.path to a folder that can be written")
         return where, ()
     own, reason = own_folder(root), _why_not_here(root, settings)
-    if reason is None and not make and own is not None and not own.exists() and os.access(root, os.W_OK):
+    if (
+        reason is None
+        and not make
+        and own is not None
+        and not own.exists()
+        and os.access(root, os.W_OK)
+    ):
         return own / NAME, ()
     if reason is None:
         with contextlib.suppress(OSError):
@@ -68,7 +90,9 @@ def index_path(
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         message = f"neither {root} nor {folder} can be written: {error.strerror}"
-        raise StoreError(message, hint="set HOME, or set index.path to a folder that can") from error
+        raise StoreError(
+            message, hint="set HOME, or set index.path to a folder that can"
+        ) from error
     place = root if own is None or not own.exists() else own
     usual = made_mine(place) or "set index.path to choose another folder"
     why, hint = reason or (f"{place} cannot be written", usual)
@@ -81,22 +105,33 @@ def _why_not_here(root: Path, settings: Settings) -> tuple[str, str] | None:
         from shlex import quote  # noqa: PLC0415 - only where something is wrong
 
         place = root if is_foreign(root, ()) else root / FOLDER
-        hint = f"if you trust its owner, type in a terminal: notewell sources trust {quote(str(root))}"
+        hint = (
+            f"if you trust its owner, type in a terminal: notewell sources trust {quote(str(root))}"
+        )
         return f"{place} belongs to {name_of_owner(place)}", hint
     if _is_wide(root):
-        return f"{root} holds all your folders", "run it in the folder of your notes, or name that with -w"
+        return (
+            f"{root} holds all your folders",
+            "run it in the folder of your notes, or name that with -w",
+        )
     return None
 
 
 def folder_away(root: Path, env: Mapping[str, str]) -> Path:
     """The folder of the user for what belongs to a workspace that cannot be written."""
-    return data_folder(env) / hashlib.blake2b(str(root).encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return (
+        data_folder(env)
+        / hashlib.blake2b(str(root).encode("utf-8", "replace"), digest_size=8).hexdigest()
+    )
 
 
 def _refuse_missing(folder: Path) -> None:
     """A folder that is named for this one time is more likely misspelt than new."""
     if not folder.exists():
-        raise UsageError(f"there is no folder {folder} for the index", hint="check its name, or make the folder first")
+        raise UsageError(
+            f"there is no folder {folder} for the index",
+            hint="check its name, or make the folder first",
+        )
 
 
 def _make_folder(folder: Path, *, hint: str) -> None:
@@ -106,8 +141,12 @@ def _make_folder(folder: Path, *, hint: str) -> None:
         raise StoreError(f"{folder} cannot be created: {error.strerror}", hint=hint) from error
 
 
-def open_index(root: Path, settings: Settings, env: Mapping[str, str]) -> tuple[Store, Path | None, tuple[Notice, ...]]:
-    """Opens the store; also returns the path for locks and backups (None: the index file) and any notices."""
+def open_index(
+    root: Path, settings: Settings, env: Mapping[str, str]
+) -> tuple[Store, Path | None, tuple[Notice, ...]]:
+    """Opens the store; also returns the path for locks and backups (None: the index file) and any
+    notices.
+    """
     if not settings.index.url:
         path, notices = index_path(root, settings, env)
         store, more = open_store(path)
@@ -119,10 +158,14 @@ def open_index(root: Path, settings: Settings, env: Mapping[str, str]) -> tuple[
 def _open_database(url: str, *, root: Path, settings: Settings) -> Store:
     index = settings.index
     name = index.workspace or str(root)
-    return open_database(url, workspace=name, owner=index.owner, agent=index.agent, timeout_s=index.timeout_s)
+    return open_database(
+        url, workspace=name, owner=index.owner, agent=index.agent, timeout_s=index.timeout_s
+    )
 
 
-def open_database(url: str, *, workspace: str, owner: str = "", agent: str = "", timeout_s: float = 10.0) -> Store:
+def open_database(
+    url: str, *, workspace: str, owner: str = "", agent: str = "", timeout_s: float = 10.0
+) -> Store:
     """A workspace of a PostgreSQL database."""
     _refuse_unknown(url)
     from notewell.store.postgres.store import PostgresStore  # noqa: PLC0415 - an extra, and slow to load
@@ -131,7 +174,9 @@ def open_database(url: str, *, workspace: str, owner: str = "", agent: str = "",
 
 
 def admit(url: str, roles: Sequence[str], *, timeout_s: float) -> list[Finding]:
-    """Makes the tables of a database or gives them to a role without login, and lets roles use them."""
+    """Makes the tables of a database or gives them to a role without login, and lets roles use
+    them.
+    """
     _refuse_unknown(url)
     from notewell.store.postgres.roles import set_up  # noqa: PLC0415 - an extra, and slow to load
 
@@ -155,14 +200,19 @@ def open_named(name: str, *, root: Path, settings: Settings, new: bool) -> Store
         return _open_database(name, root=root, settings=settings)
     file = in_home(name).absolute()
     if not new and not file.is_file():
-        raise UsageError(f"there is no index {file}", hint="name the file, such as .notewell/index.sqlite")
+        raise UsageError(
+            f"there is no index {file}", hint="name the file, such as .notewell/index.sqlite"
+        )
     _refuse_missing(file.parent)
     return SqliteStore(file)
 
 
 def open_store(path: Path) -> tuple[SqliteStore, tuple[Notice, ...]]:
-    """Opens an index, with a notice where it is damaged (set aside and rebuilt) or cannot be written (only read)."""
-    # Only where the user set such a path: the index of a workspace that cannot be written is elsewhere, see above.
+    """Opens an index, with a notice where it is damaged (set aside and rebuilt) or cannot be
+    written (only read).
+    """
+    # Only where the user set such a path: the index of a workspace that cannot be written is
+    # elsewhere, see above.
     if path.is_file() and not os.access(path.parent, os.W_OK):
         message = f"{path} cannot be written, so answers may be out of date"
         hint = "set index.path to a folder that can be written"
@@ -176,9 +226,13 @@ def open_store(path: Path) -> tuple[SqliteStore, tuple[Notice, ...]]:
 
 
 def open_as_is(path: Path) -> Store:
-    """The index at a path without repairs: read-only where its folder is, in memory where there is none."""
+    """The index at a path without repairs: read-only where its folder is, in memory where there is
+    none.
+    """
     there = path.exists()
-    return SqliteStore(path if there else None, read_only=there and not os.access(path.parent, os.W_OK))
+    return SqliteStore(
+        path if there else None, read_only=there and not os.access(path.parent, os.W_OK)
+    )
 
 
 def temporary_store() -> Store:
@@ -188,7 +242,8 @@ def temporary_store() -> Store:
 
 def set_aside(path: Path, seen: tuple[int, int] | None) -> Notice:
     """Renames a damaged index with its WAL, so that nothing is lost and a new one can be made."""
-    # Of several processes that saw the damage, in the file with the inode `seen`, only the first renames it.
+    # Of several processes that saw the damage, in the file with the inode `seen`, only the first
+    # renames it.
     with locked(path.with_name(f"{path.name}.aside-lock"), wait_s=_ASIDE_S):
         if inode_of(path) != seen:
             return REOPENED
@@ -202,13 +257,17 @@ def set_aside(path: Path, seen: tuple[int, int] | None) -> Notice:
                 continue
             except OSError as error:
                 message = f"the index {path} is damaged and cannot be set aside: {error.strerror}"
-                raise StoreError(message, hint="check the disk, or delete the file: it comes back by itself") from error
+                raise StoreError(
+                    message, hint="check the disk, or delete the file: it comes back by itself"
+                ) from error
     message = f"the index was damaged; it was set aside as {aside.name} and is being rebuilt"
     return Notice("index_rebuilt", message, "nothing you wrote is lost")
 
 
 def replace_store(broken: FileBacked) -> tuple[Store, tuple[Notice, ...]]:
-    """Opens a new store in place of a damaged or replaced file, and says what happened to the old one."""
+    """Opens a new store in place of a damaged or replaced file, and says what happened to the old
+    one.
+    """
     path = broken.file
     if path is None:
         raise StoreError("an index in memory cannot be opened again", hint="open the memory again")
@@ -216,7 +275,9 @@ def replace_store(broken: FileBacked) -> tuple[Store, tuple[Notice, ...]]:
         swapped = broken.swapped()
     except StoreDamagedError:
         swapped = False
-    if swapped:  # another process has replaced it already: its file is sound, and not ours to set aside
+    if (
+        swapped
+    ):  # another process has replaced it already: its file is sound, and not ours to set aside
         broken.abandon()
         notice = REOPENED
     else:

@@ -1,4 +1,6 @@
-"""One writer across processes: a lock on a file next to the index, which the system frees when a process dies."""
+"""One writer across processes: a lock on a file next to the index, which the system frees when a
+process dies.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.002, 0.05
 
 @contextlib.contextmanager
 def locked(path: Path | None, *, wait_s: float) -> Iterator[bool]:
-    """Yields whether the lock was taken within `wait_s`, also against this same thread; a path of None needs none."""
+    """Yields whether the lock was taken within `wait_s`, also against this same thread; a path of
+    None needs none.
+    """
     if path is None:
         yield True
         return
@@ -49,7 +53,9 @@ def _within(handle: int, until: float) -> bool:
 
 
 def _is_gone(handle: int, path: Path) -> bool:
-    """Whether the file was removed, as its last holder may do: another one may lock a new file by then."""
+    """Whether the file was removed, as its last holder may do: another one may lock a new file by
+    then.
+    """
     held = os.fstat(handle)
     if held.st_nlink:
         return False

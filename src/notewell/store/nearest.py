@@ -1,4 +1,6 @@
-"""Which workspace a folder belongs to, and whose it is; it loads next to nothing, for commands that another answers."""
+"""Which workspace a folder belongs to, and whose it is; it loads next to nothing, for commands that
+another answers.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ EVERYBODY = "*"
 
 
 def find_workspace(start: Path | None, env: Mapping[str, str]) -> Path:
-    """`NOTEWELL_WORKSPACE`, else the nearest folder upwards that looks like a workspace of this user, else `start`.
+    """`NOTEWELL_WORKSPACE`, else the nearest folder upwards that looks like a workspace of this
+    user, else `start`.
 
     Without `start` it begins in the current folder; WorkspaceError if that was deleted.
     """
@@ -29,7 +32,9 @@ def find_workspace(start: Path | None, env: Mapping[str, str]) -> Path:
 
 
 def _above(start: Path, env: Mapping[str, str]) -> Path | None:
-    """The nearest workspace of this user above a folder: not above the home, nor on another file system."""
+    """The nearest workspace of this user above a folder: not above the home, nor on another file
+    system.
+    """
     home = _state(os.path.expanduser("~"))
     here = _state(start)
     for folder in start.parents:
@@ -45,15 +50,21 @@ def _above(start: Path, env: Mapping[str, str]) -> Path | None:
 
 
 def _counts(folder: Path, state: os.stat_result, env: Mapping[str, str]) -> bool:
-    """Whether a marked folder above is this user's, with one of its marks, or one that they trust."""
+    """Whether a marked folder above is this user's, with one of its marks, or one that they
+    trust.
+    """
     own = own_users()
-    if own is None or (state.st_uid in own and any(is_own(folder / name, own) for name in _marks(folder))):
+    if own is None or (
+        state.st_uid in own and any(is_own(folder / name, own) for name in _marks(folder))
+    ):
         return True
     return is_named(folder, _named(env))
 
 
 def _named(env: Mapping[str, str]) -> Sequence[str]:
-    """The folders that the user trusts; none where the settings cannot be read, which every command reports."""
+    """The folders that the user trusts; none where the settings cannot be read, which every command
+    reports.
+    """
     from notewell.errors import SettingsError  # noqa: PLC0415 - few folders are below somebody else's notes
     from notewell.settings import load  # noqa: PLC0415
 
@@ -81,11 +92,15 @@ def _marks(folder: Path) -> list[str]:
         names = os.listdir(folder)
     except OSError:
         return []
-    return [n for n in names if (n in MARKERS and (folder / n).is_dir()) or n.casefold() == "memory.md"]
+    return [
+        n for n in names if (n in MARKERS and (folder / n).is_dir()) or n.casefold() == "memory.md"
+    ]
 
 
 def noted_workspace(named: str, folder: str, env: Mapping[str, str]) -> Path | None:
-    """The workspace that is named or that a folder is in; None where nobody has notes or an index yet."""
+    """The workspace that is named or that a folder is in; None where nobody has notes or an index
+    yet.
+    """
     if named:
         return Path(named)
     found = find_workspace(Path(folder or os.getcwd()), env)
@@ -99,9 +114,11 @@ def noted_workspace(named: str, folder: str, env: Mapping[str, str]) -> Path | N
 
 
 def own_users() -> frozenset[int] | None:
-    """The ids of this user and of root; of root, who comes by sudo, also of who called it. None: no file has an owner.
+    """The ids of this user and of root; of root, who comes by sudo, also of who called it. None: no
+    file has an owner.
 
-    Root itself believes nobody else, as it would write with all rights where that user can put a link.
+    Root itself believes nobody else, as it would write with all rights where that user can put a
+    link.
     """
     if not hasattr(os, "geteuid"):
         return None
@@ -139,14 +156,17 @@ def is_foreign(root: str | Path, named: Sequence[str]) -> bool:
 
 
 def keeps_here(root: str | Path, named: Sequence[str]) -> bool:
-    """Whether the folder `.notewell` of a workspace may be used: it and the workspace are not somebody else's."""
+    """Whether the folder `.notewell` of a workspace may be used: it and the workspace are not
+    somebody else's.
+    """
     own, folder = own_users(), os.path.join(root, FOLDER)
     mine = is_own(root, own) and (not os.path.lexists(folder) or is_own(folder, own))
     return mine or is_named(root, named)
 
 
 def made_mine(*places: str | Path) -> str:
-    """What makes the first of some places, which is another user's, this user's; empty if all are theirs.
+    """What makes the first of some places, which is another user's, this user's; empty if all are
+    theirs.
 
     One `sudo notewell` leaves files of root's.
     """
@@ -158,7 +178,10 @@ def made_mine(*places: str | Path) -> str:
 
     whole = " -R" if os.path.isdir(strange) else ""
     owner = name_of_owner(strange)
-    return f'{strange} belongs to {owner}; to make it yours: sudo chown{whole} "$(id -u)" {quote(str(strange))}'
+    return (
+        f'{strange} belongs to {owner}; to make it yours: sudo chown{whole} "$(id -u)" '
+        f"{quote(str(strange))}"
+    )
 
 
 def name_of_owner(place: str | Path) -> str:

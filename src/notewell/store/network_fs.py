@@ -6,7 +6,17 @@ import re
 from pathlib import Path
 
 MOUNTS = Path("/proc/self/mounts")
-_NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "9p", "afs", "fuse.sshfs", "fuse.rclone", "ceph", "glusterfs")
+_NETWORK_FILE_SYSTEMS = (
+    "nfs",
+    "cifs",
+    "smb",
+    "9p",
+    "afs",
+    "fuse.sshfs",
+    "fuse.rclone",
+    "ceph",
+    "glusterfs",
+)
 
 
 def on_network(path: Path) -> bool:

@@ -12,7 +12,9 @@ from notewell.store.nearest import FOLDER
 
 
 def own_folder(root: Path) -> Path | None:
-    """The folder of a workspace for what notewell keeps there, which need not exist; None where it is a link."""
+    """The folder of a workspace for what notewell keeps there, which need not exist; None where it
+    is a link.
+    """
     folder = root / FOLDER
     return None if folder.is_symlink() else folder
 
@@ -28,7 +30,9 @@ def make_own_folder(root: Path) -> Path:
 
 
 def _refuse_odd(folder: Path) -> None:
-    """A cloned repository can hold links: what we write next to the index must not overwrite other files."""
+    """A cloned repository can hold links: what we write next to the index must not overwrite other
+    files.
+    """
     found = [folder] if folder.is_symlink() else []
     odd: list[str] = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
@@ -39,6 +43,10 @@ def _refuse_odd(folder: Path) -> None:
                 odd.append(entry.path)
     hint = "delete it, or set index.path in your own settings"
     if found:
-        raise StoreError(f"{found[0]} is a link, so what is written there could overwrite any file", hint=hint)
+        raise StoreError(
+            f"{found[0]} is a link, so what is written there could overwrite any file", hint=hint
+        )
     if odd:
-        raise StoreError(f"{odd[0]} is a pipe, a socket or a device, not a file of an index", hint=hint)
+        raise StoreError(
+            f"{odd[0]} is a pipe, a socket or a device, not a file of an index", hint=hint
+        )

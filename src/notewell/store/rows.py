@@ -24,7 +24,9 @@ CHUNK = (
 
 
 def in_parts(values: Sequence[Any], most: int = _IN) -> Iterator[Sequence[Any]]:
-    """As many values at a time as an IN takes, padded with the last to a power of two: few statements are prepared."""
+    """As many values at a time as an IN takes, padded with the last to a power of two: few
+    statements are prepared.
+    """
     for i in range(0, len(values), most):
         part = list(values[i : i + most])
         yield part + part[-1:] * (min(most, 1 << (len(part) - 1).bit_length()) - len(part))
@@ -33,7 +35,20 @@ def in_parts(values: Sequence[Any], most: int = _IN) -> Iterator[Sequence[Any]]:
 def chunk_of(r: tuple[Any, ...]) -> Chunk:
     """A chunk from the columns that `CHUNK` names."""
     time = dt.datetime.fromisoformat(r[15]) if r[15] else None
-    return Chunk(r[1], r[2], r[3], r[4], r[5], strings(r[6]), r[7], hash_of(r[8]), _facts(r[9:15]), r[0], time, r[16])
+    return Chunk(
+        r[1],
+        r[2],
+        r[3],
+        r[4],
+        r[5],
+        strings(r[6]),
+        r[7],
+        hash_of(r[8]),
+        _facts(r[9:15]),
+        r[0],
+        time,
+        r[16],
+    )
 
 
 def hash_kept(content_hash: str) -> bytes | str:
@@ -75,11 +90,15 @@ def _facts(columns: tuple[Any, ...]) -> Facts:
 
 
 def path_matcher(pattern: str) -> Callable[[str], bool]:
-    """A predicate over paths: the name of a file or folder, or a glob whose `*` also crosses folders."""
+    """A predicate over paths: the name of a file or folder, or a glob whose `*` also crosses
+    folders.
+    """
     pattern = unicodedata.normalize("NFC", pattern.removeprefix("./").rstrip("/"))
     if pattern in ("", "."):
         return lambda _path: True
     if len(pattern) > _LONGEST:
         return lambda _path: False
     glob = re.compile(fnmatch.translate(pattern))
-    return lambda path: path == pattern or path.startswith(pattern + "/") or glob.match(path) is not None
+    return lambda path: (
+        path == pattern or path.startswith(pattern + "/") or glob.match(path) is not None
+    )

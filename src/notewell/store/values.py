@@ -28,16 +28,22 @@ class Stored(NamedTuple):
     tail: str = ""
 
     def same(self, source: str, size: int, mtime_ns: int) -> bool:
-        """Whether a document is as it was stored; one that changed just before is read again, as git does."""
+        """Whether a document is as it was stored; one that changed just before is read again, as
+        git does.
+        """
         return self.seems_same(source, size, mtime_ns) and mtime_ns + _RACY_NS <= self[4]
 
     def seems_same(self, source: str, size: int, mtime_ns: int) -> bool:
-        """Whether nothing speaks against it; a document that changed just before is read again only to be sure."""
+        """Whether nothing speaks against it; a document that changed just before is read again only
+        to be sure.
+        """
         return self[1:4] == (source, size, mtime_ns)
 
 
 class Listed(NamedTuple):
-    """A document in a list: what it says of itself, when its file changed, and the first and last of its rows."""
+    """A document in a list: what it says of itself, when its file changed, and the first and last
+    of its rows.
+    """
 
     path: str
     source: str
@@ -61,10 +67,12 @@ class DayCount:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What the keyword leg looks for: chunks that have any of it, or all of it where `every` is set.
+    """What the keyword leg looks for: chunks that have any of it, or all of it where `every` is
+    set.
 
-    `words` are in headings or text, `phrases` are two adjacent words in one of them, `prefixes` are how a word there
-    begins, and `exact` are terms of the field of that name. With `in_head` off, headings and file names do not count.
+    `words` are in headings or text, `phrases` are two adjacent words in one of them, `prefixes` are
+    how a word there begins, and `exact` are terms of the field of that name. With `in_head` off,
+    headings and file names do not count.
     """
 
     words: tuple[str, ...] = ()
@@ -86,7 +94,9 @@ class Scored(NamedTuple):
 
 
 class ScoredRows(Sequence[Scored]):
-    """Rows and their scores as two columns, and a sequence of `Scored` to whoever reads it as one."""
+    """Rows and their scores as two columns, and a sequence of `Scored` to whoever reads it as
+    one.
+    """
 
     __slots__ = ("rows", "scores")
 
@@ -102,7 +112,9 @@ class ScoredRows(Sequence[Scored]):
     def __getitem__(self, at: slice) -> ScoredRows: ...
     def __getitem__(self, at: int | slice) -> Scored | ScoredRows:
         rows, scores = self.rows[at], self.scores[at]
-        return ScoredRows(rows, scores) if isinstance(at, slice) else Scored(int(rows), float(scores))
+        return (
+            ScoredRows(rows, scores) if isinstance(at, slice) else Scored(int(rows), float(scores))
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -113,7 +125,11 @@ class ScoredRows(Sequence[Scored]):
 
 def pairs(found: Sequence[Scored]) -> Iterable[tuple[int, float]]:
     """Rows with their scores; from columns as plain tuples, which take a tenth of the time."""
-    return zip(found.rows.tolist(), found.scores.tolist(), strict=True) if isinstance(found, ScoredRows) else found
+    return (
+        zip(found.rows.tolist(), found.scores.tolist(), strict=True)
+        if isinstance(found, ScoredRows)
+        else found
+    )
 
 
 def columns(found: Sequence[Scored]) -> ScoredRows:
@@ -122,13 +138,18 @@ def columns(found: Sequence[Scored]) -> ScoredRows:
 
     if isinstance(found, ScoredRows):
         return found
-    rows, scores = np.array([row for row, _ in found], dtype=np.int64), np.array([score for _, score in found])
+    rows, scores = (
+        np.array([row for row, _ in found], dtype=np.int64),
+        np.array([score for _, score in found]),
+    )
     return ScoredRows(rows, scores.astype(np.float64))
 
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """The best rows by cosine, with the mean and deviation of this question's cosines over all chunks."""
+    """The best rows by cosine, with the mean and deviation of this question's cosines over all
+    chunks.
+    """
 
     rows: Sequence[Scored]
     mean: float = 0.0
@@ -137,7 +158,8 @@ class Nearest:
 
 
 class Windows(NamedTuple):
-    """The nearest window of each passage that has any, as columns; a passage is given by its place among all asked for.
+    """The nearest window of each passage that has any, as columns; a passage is given by its place
+    among all asked for.
 
     `starts` and `ends` are from and to which character it goes.
     """
@@ -150,7 +172,9 @@ class Windows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TermCounts:
-    """Statistics that a ranking needs: how many chunks, their mean length, and how many have each term."""
+    """Statistics that a ranking needs: how many chunks, their mean length, and how many have each
+    term.
+    """
 
     chunks: int
     mean_length: float
@@ -167,7 +191,9 @@ class FieldTerms:
 
 
 class ChunkWords(NamedTuple):
-    """The pieces between spaces of a new chunk; `terms` has the stems and exact forms of each, joined by spaces."""
+    """The pieces between spaces of a new chunk; `terms` has the stems and exact forms of each,
+    joined by spaces.
+    """
 
     head: Sequence[str]
     text: str
@@ -175,23 +201,29 @@ class ChunkWords(NamedTuple):
 
     @property
     def body(self) -> Sequence[str]:
-        """The pieces of the text, made when they are asked for: those of a large note would fill the memory."""
+        """The pieces of the text, made when they are asked for: those of a large note would fill
+        the memory.
+        """
         return pieces_of(self.text)
 
     def fields(self) -> FieldTerms:
         """The terms in order, by field."""
         head, body = ([self.terms[piece] for piece in pieces] for pieces in (self.head, self.body))
         stems = [" ".join(stems for stems, _ in found).split() for found in (head, body)]
-        return FieldTerms(tuple(stems[0]), tuple(stems[1]), tuple(" ".join(forms for _, forms in body).split()))
+        return FieldTerms(
+            tuple(stems[0]), tuple(stems[1]), tuple(" ".join(forms for _, forms in body).split())
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placed:
-    """Where terms are in chunks, as columns over all chunks; a chunk is given by its index in `rows`.
+    """Where terms are in chunks, as columns over all chunks; a chunk is given by its index in
+    `rows`.
 
-    A term is given by its index among the words, and then the prefixes, that were sought. `body` is chunk, term and
-    position, in ascending order of chunk and position; `head` is chunk and term; `exact` is how many of the exact forms
-    a chunk has, and `lengths` is how many terms its body has.
+    A term is given by its index among the words, and then the prefixes, that were sought. `body` is
+    chunk, term and position, in ascending order of chunk and position; `head` is chunk and term;
+    `exact` is how many of the exact forms a chunk has, and `lengths` is how many terms its body
+    has.
     """
 
     rows: Sequence[int]
@@ -228,7 +260,9 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was found about a chunk: its form, the group of that form, and the forms that it conflicts with."""
+    """What was found about a chunk: its form, the group of that form, and the forms that it
+    conflicts with.
+    """
 
     form: bytes
     group: bytes
@@ -262,7 +296,9 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """How far deleted text was proved to be gone: what was looked through and has none, and what may have some."""
+    """How far deleted text was proved to be gone: what was looked through and has none, and what
+    may have some.
+    """
 
     checked: tuple[str, ...]
     left: tuple[str, ...]

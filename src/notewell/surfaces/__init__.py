@@ -1,1 +1,3 @@
-"""Where people and programs meet the memory: the command line, MCP, HTTP and its page, and retrievers."""
+"""Where people and programs meet the memory: the command line, MCP, HTTP and its page, and
+retrievers.
+"""

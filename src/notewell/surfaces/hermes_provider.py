@@ -1,7 +1,8 @@
-"""A memory provider for Hermes, in its own process: recall before each turn, and the tools of the memory.
+"""A memory provider for Hermes, in its own process: recall before each turn, and the tools of the
+memory.
 
-Hermes finds it by the entry point `hermes_agent.memory_providers`, or by the plugin that `notewell install hermes`
-writes, and uses it where `memory.provider` is notewell.
+Hermes finds it by the entry point `hermes_agent.memory_providers`, or by the plugin that `notewell
+install hermes` writes, and uses it where `memory.provider` is notewell.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ _PREFIX = "memory_"
 
 
 class NotewellProvider:
-    """What Hermes asks of a memory provider; `register` gives it the class that Hermes wants it to be of."""
+    """What Hermes asks of a memory provider; `register` gives it the class that Hermes wants it to
+    be of.
+    """
 
     def __init__(self) -> None:
         self._memory: Memory | None = None
@@ -55,12 +58,16 @@ class NotewellProvider:
     def initialize(self, session_id: str, **given: Any) -> None:  # noqa: ARG002 - the name is Hermes's
         """Opens the workspace, and keeps its index up to date while Hermes runs."""
         self.shutdown()
-        self._writes = given.get("agent_context", "primary") == "primary"  # a job must not write as its owner
+        self._writes = (
+            given.get("agent_context", "primary") == "primary"
+        )  # a job must not write as its owner
         home = given.get("hermes_home") or os.environ.get("HERMES_HOME") or Path.home() / ".hermes"
         root = workspace(Path(home), os.environ)
         root.mkdir(parents=True, exist_ok=True)
         self._memory = self._open.enter_context(Memory.open(root))
-        self._memory.index.refresh(within_s=_FIRST_LOOK_S)  # so that the first turn is not asked of an empty index
+        self._memory.index.refresh(
+            within_s=_FIRST_LOOK_S
+        )  # so that the first turn is not asked of an empty index
         self._open.enter_context(Upkeep(self._memory))
 
     def initialize_for_inspection(self, session_id: str, **given: Any) -> None:
@@ -71,7 +78,9 @@ class NotewellProvider:
         return GUIDE.replace("The `notewell` server", "This memory")
 
     def prefetch(self, query: str, *, session_id: str = "") -> str:  # noqa: ARG002 - the name is Hermes's
-        """A few passages that are likely to help with a turn, none of them twice in a session, or nothing."""
+        """A few passages that are likely to help with a turn, none of them twice in a session, or
+        nothing.
+        """
         memory = self._memory
         if memory is None or not memory.settings.hook.tokens or not says_something(query):
             return ""
@@ -95,12 +104,17 @@ class NotewellProvider:
         return ""
 
     def sync_turn(self, user_content: str, assistant_content: str, **given: Any) -> None:
-        """Nothing to do: Hermes keeps the conversation, and what it writes to files is read from there."""
+        """Nothing to do: Hermes keeps the conversation, and what it writes to files is read from
+        there.
+        """
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         """The tools, with the arguments that agents need."""
         calls = [CALLS[name] for name in _TOOLS if self._writes or not CALLS[name].writes]
-        return [{"name": _PREFIX + c.name, "description": c.doc, "parameters": c.outline()[0]} for c in calls]
+        return [
+            {"name": _PREFIX + c.name, "description": c.doc, "parameters": c.outline()[0]}
+            for c in calls
+        ]
 
     def handle_tool_call(self, tool_name: str, args: Mapping[str, Any], **_given: Any) -> str:
         """The answer as JSON; an error says what to do about it."""
@@ -110,10 +124,14 @@ class NotewellProvider:
             return json.dumps({"error": f"{tool_name} is not a tool of this memory"})
         try:
             given = call.checked({key: value for key, value in args.items() if value is not None})
-            return json.dumps({"result": call.text(call.run(self._memory, given))}, ensure_ascii=False)
+            return json.dumps(
+                {"result": call.text(call.run(self._memory, given))}, ensure_ascii=False
+            )
         except Exception as raised:  # noqa: BLE001 - the model gets a sentence whatever went wrong
             error: NotewellError = failures.known(raised)
-            return json.dumps({"error": texts.plain(f"{error}. {error.hint}" if error.hint else str(error))})
+            return json.dumps(
+                {"error": texts.plain(f"{error}. {error.hint}" if error.hint else str(error))}
+            )
 
     def get_config_schema(self) -> list[dict[str, Any]]:
         """The one question of `hermes memory setup`."""
@@ -123,7 +141,9 @@ class NotewellProvider:
     def save_config(self, values: Mapping[str, Any], hermes_home: str) -> None:
         """Writes the answers beside Hermes's own settings."""
         folder = str(values.get("workspace") or "")
-        Path(hermes_home, SETTINGS).write_text(json.dumps({"workspace": folder}) + "\n", encoding="utf-8")
+        Path(hermes_home, SETTINGS).write_text(
+            json.dumps({"workspace": folder}) + "\n", encoding="utf-8"
+        )
 
     def shutdown(self) -> None:
         """Stops the upkeep and closes the index."""
@@ -133,7 +153,9 @@ class NotewellProvider:
 
 
 def workspace(home: Path, env: Mapping[str, str]) -> Path:
-    """The folder of the notes: the one that was set up, else NOTEWELL_WORKSPACE, else where Hermes keeps MEMORY.md."""
+    """The folder of the notes: the one that was set up, else NOTEWELL_WORKSPACE, else where Hermes
+    keeps MEMORY.md.
+    """
     try:
         chosen = json.loads((home / SETTINGS).read_text(encoding="utf-8"))["workspace"]
     except (OSError, ValueError, KeyError, TypeError):

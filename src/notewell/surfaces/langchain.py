@@ -15,7 +15,9 @@ from notewell.text.fence import neutral
 
 
 class NotewellRetriever(BaseRetriever):
-    """Returns the hits of a search as documents, harmless; `options` takes the other arguments of `Memory.search`."""
+    """Returns the hits of a search as documents, harmless; `options` takes the other arguments of
+    `Memory.search`.
+    """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -32,7 +34,9 @@ class NotewellRetriever(BaseRetriever):
         found = self.memory.search(query, limit=self.limit, **self.options)
         return [
             Document(
-                id=h.chunk.id, page_content=neutral(h.chunk.text), metadata={**view.hit(h), "source": h.chunk.citation}
+                id=h.chunk.id,
+                page_content=neutral(h.chunk.text),
+                metadata={**view.hit(h), "source": h.chunk.citation},
             )
             for h in found.hits
         ]

@@ -13,7 +13,9 @@ from notewell.text.fence import neutral
 
 
 class NotewellRetriever(BaseRetriever):
-    """Returns the hits of a search as scored nodes, harmless; `options` are the other arguments of `Memory.search`."""
+    """Returns the hits of a search as scored nodes, harmless; `options` are the other arguments of
+    `Memory.search`.
+    """
 
     def __init__(self, memory: Memory, *, limit: int = 6, **options: Any) -> None:
         super().__init__()
@@ -25,7 +27,8 @@ class NotewellRetriever(BaseRetriever):
         found = self._memory.search(query_bundle.query_str, limit=self._limit, **self._options)
         return [
             NodeWithScore(
-                node=TextNode(id_=h.chunk.id, text=neutral(h.chunk.text), metadata=view.hit(h)), score=h.score
+                node=TextNode(id_=h.chunk.id, text=neutral(h.chunk.text), metadata=view.hit(h)),
+                score=h.score,
             )
             for h in found.hits
         ]

@@ -1,4 +1,6 @@
-"""The part of the wire shape for what is done with notes; a search, which most processes are for, needs none of it."""
+"""The part of the wire shape for what is done with notes; a search, which most processes are for,
+needs none of it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from notewell.surfaces.view import first_line
 from notewell.types import Chunk, Notice
 
 REMEMBERED = Shape("written path start_line end_line citation id created notices", Remembered)
-PIECE = Shape("path start_line end_line citation id source text", Piece, id=str | None, text=str | None)
+PIECE = Shape(
+    "path start_line end_line citation id source text", Piece, id=str | None, text=str | None
+)
 REWRITTEN = Shape("*", Rewritten, backup=str | None)
 REMOVED = Shape("passages=chunks vectors", Receipt)
 PROOF = Shape("proved searched checked still_found lingering", Receipt)
@@ -48,5 +52,8 @@ def timeline(entries: Iterable[Entry], notices: Iterable[Notice]) -> dict[str, A
 def receipt(one: Receipt) -> dict[str, Any]:
     """What was or would be forgotten; only a preview has the text."""
     pieces = [PIECE.fill(p) | {"text": None if one.id else p.text} for p in one.pieces]
-    files, parts = [REWRITTEN.fill(f) for f in one.files], {"removed": REMOVED.fill(one), "proof": PROOF.fill(one)}
+    files, parts = (
+        [REWRITTEN.fill(f) for f in one.files],
+        {"removed": REMOVED.fill(one), "proof": PROOF.fill(one)},
+    )
     return RECEIPT.fill(one, dry_run=not one.id, passages=pieces, files=files, **parts)

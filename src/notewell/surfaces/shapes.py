@@ -1,4 +1,6 @@
-"""Shapes of JSON objects: which fields an answer shows, listed once for its values and for its JSON schema."""
+"""Shapes of JSON objects: which fields an answer shows, listed once for its values and for its JSON
+schema.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +28,19 @@ _SIMPLE: Mapping[Any, Schema] = {
 
 
 def plain(value: Any, name: str = "") -> Any:
-    """A value as JSON has it: dataclasses become objects, sequences lists, days text, and numbers are rounded."""
+    """A value as JSON has it: dataclasses become objects, sequences lists, days text, and numbers
+    are rounded.
+    """
     if value is None or isinstance(value, str | int):
         return value
     if isinstance(value, float):
         return round(value, _DIGITS.get(name, 6))
     if isinstance(value, dt.date):
-        return value.isoformat(timespec="seconds") if isinstance(value, dt.datetime) else value.isoformat()
+        return (
+            value.isoformat(timespec="seconds")
+            if isinstance(value, dt.datetime)
+            else value.isoformat()
+        )
     if isinstance(value, Mapping):
         return {key: plain(one) for key, one in sorted(value.items())}
     if dataclasses.is_dataclass(value):
@@ -43,10 +51,11 @@ def plain(value: Any, name: str = "") -> Any:
 class Shape:
     """The keys of a JSON object, in order.
 
-    Each word of `keys` is a field or property of one of the classes in `kinds`; `key=name` shows it under another key,
-    `*` means all fields not listed and `-name` leaves one out. `types` are the types of keys that no class has, or
-    that differ from the field: a class, a shape, `[shape]` for a list or `{str: shape}` for a table. The keys listed in
-    `optional` may be missing. An empty text is null where `types` allow null.
+    Each word of `keys` is a field or property of one of the classes in `kinds`; `key=name` shows it
+    under another key, `*` means all fields not listed and `-name` leaves one out. `types` are the
+    types of keys that no class has, or that differ from the field: a class, a shape, `[shape]` for
+    a list or `{str: shape}` for a table. The keys listed in `optional` may be missing. An empty
+    text is null where `types` allow null.
     """
 
     def __init__(self, keys: str, *kinds: type, optional: str = "", **types: Any) -> None:
@@ -57,7 +66,9 @@ class Shape:
         self._keys = _sources(keys.split(), kinds)
 
     def fill(self, *objects: Any, **given: Any) -> dict[str, Any]:
-        """The object made from one instance of each class; a given value, which must be plain, replaces a field's."""
+        """The object made from one instance of each class; a given value, which must be plain,
+        replaces a field's.
+        """
         made: dict[str, Any] = {}
         for key, (number, name) in self._keys.items():
             value = given[key] if key in given else plain(getattr(objects[number], name), key)
@@ -67,18 +78,34 @@ class Shape:
     @cached_property
     def schema(self) -> Schema:
         """The JSON schema; later versions may add keys."""
-        fields = {k: _type_of(self._kinds[n], name) for k, (n, name) in self._keys.items() if k not in self._types}
+        fields = {
+            k: _type_of(self._kinds[n], name)
+            for k, (n, name) in self._keys.items()
+            if k not in self._types
+        }
         types = {key: schema_of(hint) for key, hint in (fields | self._types).items()}
-        return {"type": "object", "properties": types, "required": [key for key in types if key not in self._optional]}
+        return {
+            "type": "object",
+            "properties": types,
+            "required": [key for key in types if key not in self._optional],
+        }
 
 
 def _sources(words: Sequence[str], kinds: Sequence[type]) -> dict[str, tuple[int, str]]:
-    """Each key with the number of the class that has it and its name there; -1 for a key that no class has."""
-    fields = {f.name: n for n, kind in reversed(list(enumerate(kinds))) for f in dataclasses.fields(kind)}
+    """Each key with the number of the class that has it and its name there; -1 for a key that no
+    class has.
+    """
+    fields = {
+        f.name: n for n, kind in reversed(list(enumerate(kinds))) for f in dataclasses.fields(kind)
+    }
     found: dict[str, tuple[int, str]] = {}
     for word in words:
         if word == "*":
-            found |= {name: (n, name) for name, n in fields.items() if name not in found and f"-{name}" not in words}
+            found |= {
+                name: (n, name)
+                for name, n in fields.items()
+                if name not in found and f"-{name}" not in words
+            }
         elif not word.startswith("-"):
             key, _, name = word.partition("=")
             name = name or key
@@ -96,7 +123,10 @@ def schema_of(hint: Any) -> Schema:
     """The JSON schema of a type, or of what a shape says about a key."""
     kind, inner = get_origin(hint), get_args(hint)
     if isinstance(hint, list | dict):
-        kind, inner = type(hint), tuple(hint) if isinstance(hint, list) else next(iter(hint.items()))
+        kind, inner = (
+            type(hint),
+            tuple(hint) if isinstance(hint, list) else next(iter(hint.items())),
+        )
     elif hint in _SIMPLE:
         return _SIMPLE[hint]
     if kind is Literal:

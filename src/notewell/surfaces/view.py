@@ -58,7 +58,9 @@ FOUND = Shape(
     left_out=int,
     optional="trace context tokens passages left_out",
 )
-WHY = Shape("query=text profile mode id citation verdict rank story=lines notices", Query, Found, Chunk, Why)
+WHY = Shape(
+    "query=text profile mode id citation verdict rank story=lines notices", Query, Found, Chunk, Why
+)
 TEXT = Shape("path start_line end_line id text origin hidden", Text, id=str | None, hidden=int)
 REPORT = Shape("added changed dropped unchanged chunks embedded pending complete *", SyncReport)
 STATUS = Shape(
@@ -130,7 +132,10 @@ def status(one: Status) -> dict[str, Any]:
         models=[{"name": name, "dim": dim, "vectors": count} for name, dim, count in one.models],
         cache={"vectors": one.cached, "bytes": one.cache_bytes},
         levels=[PROBE.fill(p) for p in one.levels],
-        sources=[{"name": name, "documents": count, "chunks": chunks} for name, count, chunks in one.sources],
+        sources=[
+            {"name": name, "documents": count, "chunks": chunks}
+            for name, count, chunks in one.sources
+        ],
         chain=[{"name": name, "error": error} for name, error in one.chain],
     )
     if one.database:
@@ -141,13 +146,23 @@ def status(one: Status) -> dict[str, Any]:
 
 def profiles(several: Iterable[Profile]) -> dict[str, Any]:
     """Named pipelines, in the notation that settings take."""
-    shown = ((p, spec.text(p.fusion, whole=True), [spec.text(s) for s in p.stages]) for p in several)
-    return {"profiles": [PROFILE.fill(p, fusion=f, stages=s, pool=p.pool_for(p.limit)) for p, f, s in shown]}
+    shown = (
+        (p, spec.text(p.fusion, whole=True), [spec.text(s) for s in p.stages]) for p in several
+    )
+    return {
+        "profiles": [
+            PROFILE.fill(p, fusion=f, stages=s, pool=p.pool_for(p.limit)) for p, f, s in shown
+        ]
+    }
 
 
 def first_line(chunk: Chunk | None) -> str:
     """The first words of a passage, on one line."""
-    return shortened(next((line.strip() for line in chunk.text.splitlines() if line.strip()), "") if chunk else "")
+    return shortened(
+        next((line.strip() for line in chunk.text.splitlines() if line.strip()), "")
+        if chunk
+        else ""
+    )
 
 
 def shortened(text: str) -> str:
@@ -165,4 +180,8 @@ def context(packed: Context, *, explain: bool = False) -> dict[str, Any]:
 def config(one: Settings) -> dict[str, Any]:
     """Every setting with where its value came from."""
     rows = one.items()
-    return {"settings": {key: {"value": plain(v), "origin": origin, "about": doc} for key, v, origin, doc in rows}}
+    return {
+        "settings": {
+            key: {"value": plain(v), "origin": origin, "about": doc} for key, v, origin, doc in rows
+        }
+    }

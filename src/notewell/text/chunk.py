@@ -1,7 +1,9 @@
-"""Blocks to chunks: in one piece where they fit, else cut by content, so that an edit moves no other border.
+"""Blocks to chunks: in one piece where they fit, else cut by content, so that an edit moves no
+other border.
 
-A section that is too long is cut before each unit with the smallest checksum within half a chunk on both sides. That
-depends only on the text nearby: a line inserted at the top of a file changes the chunk it is in, and none below.
+A section that is too long is cut before each unit with the smallest checksum within half a chunk on
+both sides. That depends only on the text nearby: a line inserted at the top of a file changes the
+chunk it is in, and none below.
 """
 
 from __future__ import annotations
@@ -64,7 +66,9 @@ class Passage:
     @property
     def content_hash(self) -> str:
         """Equal for the same words under the same headings."""
-        return hashlib.blake2b(self.embed_text.encode("utf-8", "replace"), digest_size=16).hexdigest()
+        return hashlib.blake2b(
+            self.embed_text.encode("utf-8", "replace"), digest_size=16
+        ).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,9 @@ class _Unit:
     partial: bool = False
 
 
-def chunk(parsed: Parsed, size: ChunkSize = DEFAULT_SIZE, *, entries: bool = False) -> list[Passage]:
+def chunk(
+    parsed: Parsed, size: ChunkSize = DEFAULT_SIZE, *, entries: bool = False
+) -> list[Passage]:
     """Passages of at most `size.tokens`; with `entries`, every top-level list item is a passage."""
     passages: list[Passage] = []
     for section in _sections(parsed.blocks or _front_block(parsed)):
@@ -95,7 +101,9 @@ def chunk(parsed: Parsed, size: ChunkSize = DEFAULT_SIZE, *, entries: bool = Fal
             else:
                 runs[-1].extend(_units(parsed, block, size))
         for run in runs:
-            passages.extend(_passage(parsed, heading, piece) for piece in _pack(_with_gaps(run, parsed), size))
+            passages.extend(
+                _passage(parsed, heading, piece) for piece in _pack(_with_gaps(run, parsed), size)
+            )
     return [passage for passage in passages if not passage.text.isspace()]
 
 
@@ -106,7 +114,9 @@ def _front_block(parsed: Parsed) -> list[Block]:
 
 
 def _sections(blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """The blocks under each heading; a heading with neither text nor sub-heading is a section by itself."""
+    """The blocks under each heading; a heading with neither text nor sub-heading is a section by
+    itself.
+    """
     section: list[Block] = []
     for i, block in enumerate(blocks):
         if block.kind is not BlockKind.HEADING:
@@ -116,7 +126,9 @@ def _sections(blocks: Sequence[Block]) -> Iterator[list[Block]]:
             yield section
             section = []
         after = blocks[i + 1] if i + 1 < len(blocks) else None
-        if after is None or (after.kind is BlockKind.HEADING and len(after.heading) <= len(block.heading)):
+        if after is None or (
+            after.kind is BlockKind.HEADING and len(after.heading) <= len(block.heading)
+        ):
             yield [block]
     if section:
         yield section
@@ -156,7 +168,9 @@ def _split(unit: _Unit, parsed: Parsed, size: ChunkSize) -> Iterator[_Unit]:
 
 
 def _split_line(line: str, most: int) -> Iterator[str]:
-    """Pieces that join to the line again: cut after sentences, else after words, never inside a grapheme."""
+    """Pieces that join to the line again: cut after sentences, else after words, never inside a
+    grapheme.
+    """
     for pattern in (_SENTENCE, _WORD_GAP):
         cuts = [m.end() for m in pattern.finditer(line) if 0 < m.end() < len(line)]
         pieces = _take(line, cuts, most)
@@ -164,7 +178,11 @@ def _split_line(line: str, most: int) -> Iterator[str]:
             yield from pieces
             return
     for piece in pieces:
-        yield from [piece] if count_tokens(piece) <= 2 * most else _take(piece, _grapheme_starts(piece), most)
+        yield from (
+            [piece]
+            if count_tokens(piece) <= 2 * most
+            else _take(piece, _grapheme_starts(piece), most)
+        )
 
 
 def _take(text: str, cuts: Sequence[int], most: int) -> list[str]:
@@ -197,7 +215,9 @@ def _grapheme_starts(text: str) -> list[int]:
 
 
 def _continues(before: str, char: str) -> bool:
-    """Whether a character belongs to the one before it; pairs of flag letters are handled by the caller."""
+    """Whether a character belongs to the one before it; pairs of flag letters are handled by the
+    caller.
+    """
     if unicodedata.category(char) in ("Mn", "Mc", "Me") or unicodedata.combining(char):
         return True
     if char in "\u200d\ufe0e\ufe0f" or before == "\u200d" or "\U0001f3fb" <= char <= "\U0001f3ff":
@@ -261,7 +281,9 @@ def _groups(units: Sequence[_Unit], size: ChunkSize) -> Iterator[list[_Unit]]:
 
 
 def _tail(units: Sequence[_Unit], most: int) -> list[_Unit]:
-    """The last units that fit into `most` tokens; if the last unit is longer, its last sentences."""
+    """The last units that fit into `most` tokens; if the last unit is longer, its last
+    sentences.
+    """
     tail: list[_Unit] = []
     tokens = 0
     for unit in reversed(units):
@@ -290,5 +312,7 @@ def _passage(parsed: Parsed, heading: tuple[str, ...], units: Sequence[_Unit]) -
 
 
 def pieces(text: str, most: int) -> list[str]:
-    """Parts of at most `most` tokens that join to the text again: cut after sentences, else words, else letters."""
+    """Parts of at most `most` tokens that join to the text again: cut after sentences, else words,
+    else letters.
+    """
     return [text] if count_tokens(text) <= most else list(_split_line(text, max(1, most // 2)))

@@ -15,7 +15,11 @@ from notewell.types import Span
 
 def numbered(text: str, *, start: int = 0) -> dict[str, int]:
     """Words to the number of their group; commas separate the groups."""
-    return {word: number for number, group in enumerate(text.split(","), start) for word in group.split()}
+    return {
+        word: number
+        for number, group in enumerate(text.split(","), start)
+        for word in group.split()
+    }
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -27,7 +31,8 @@ _MONTHS = numbered(
     " october oct, november nov, december dec",
     start=1,
 )
-# German, French and Spanish; a word that is also English, such as `mars`, is a date only with a word of theirs.
+# German, French and Spanish; a word that is also English, such as `mars`, is a date only with a
+# word of theirs.
 _OTHER_MONTHS = numbered(
     "januar jänner janvier enero, februar février fevrier febrero, märz maerz mars marzo, april avril abril, mai mayo,"
     " juni juin junio, juli juillet julio, august août aout agosto, september septembre septiembre setiembre,"
@@ -35,9 +40,12 @@ _OTHER_MONTHS = numbered(
     start=1,
 )
 _DAYS = numbered(
-    "monday mon, tuesday tue tues, wednesday wed, thursday thu thurs, friday fri, saturday sat, sunday sun"
+    "monday mon, tuesday tue tues, wednesday wed, thursday thu thurs, friday fri, saturday sat, "
+    "sunday sun"
 )
-_NUMBERS = numbered("a one, two, three, four, five, six, seven, eight, nine, ten, eleven, twelve", start=1)
+_NUMBERS = numbered(
+    "a one, two, three, four, five, six, seven, eight, nine, ten, eleven, twelve", start=1
+)
 _OTHER_NUMBERS = numbered(
     "ein eine einem einer un une una, zwei deux dos, drei trois tres, vier quatre cuatro, fünf cinq cinco,"
     " sechs six seis, sieben sept siete, acht huit ocho, neun neuf nueve, zehn dix diez",
@@ -45,31 +53,52 @@ _OTHER_NUMBERS = numbered(
 )
 _VAGUE = {"couple of": 2, "few": 3}
 _DAYS_AGO = {
-    "day before yesterday": 2, "yesterday": 1, "today": 0, "tonight": 0, "this morning": 0, "this afternoon": 0,
-    "vorgestern": 2, "gestern": 1, "heute": 0, "avant-hier": 2, "aujourd'hui": 0, "anteayer": 2, "ayer": 1,
-}  # fmt: skip
+    "day before yesterday": 2,
+    "yesterday": 1,
+    "today": 0,
+    "tonight": 0,
+    "this morning": 0,
+    "this afternoon": 0,
+    "vorgestern": 2,
+    "gestern": 1,
+    "heute": 0,
+    "avant-hier": 2,
+    "aujourd'hui": 0,
+    "anteayer": 2,
+    "ayer": 1,
+}
 _CJK_NUMBERS = {c: i for i, c in enumerate("〇一二三四五六七八九十")} | {"两": 2, "兩": 2, "零": 0}
 _CJK_DAYS = numbered("今天 今日 오늘, 昨天 昨日 きのう 어제, 前天 一昨日 おととい 그저께")
-_CJK_WEEKS = numbered("本周 这周 這週 今週 这个星期, 上周 上週 上星期 上个星期 上礼拜 先週 지난주, 上上周 先々週")
+_CJK_WEEKS = numbered(
+    "本周 这周 這週 今週 这个星期, 上周 上週 上星期 上个星期 上礼拜 先週 지난주, 上上周 先々週"
+)
 _CJK_MONTHS = numbered("本月 这个月 這個月 今月, 上个月 上個月 上月 先月 지난달")
 _CJK_WEEKS["이번 주"] = _CJK_MONTHS["이번 달"] = 0
 _CJK_YEARS = numbered("今年, 去年 昨年 작년, 前年")
 _UNITS = dict.fromkeys("d天日일", "day") | dict.fromkeys("y年년", "year")
 _UNITS |= dict.fromkeys(("w", "周", "週", "星期", "礼拜", "週間", "주", "주일"), "week")
 _UNITS |= dict.fromkeys(("m", "月", "ヶ月", "か月", "달", "개월"), "month")
-_OTHER_UNITS = dict.fromkeys(["tag", "tage", "tagen", "jour", "jours", "día", "días", "dia", "dias"], "day")
-_OTHER_UNITS |= dict.fromkeys(["woche", "wochen", "semaine", "semaines", "semana", "semanas"], "week")
+_OTHER_UNITS = dict.fromkeys(
+    ["tag", "tage", "tagen", "jour", "jours", "día", "días", "dia", "dias"], "day"
+)
+_OTHER_UNITS |= dict.fromkeys(
+    ["woche", "wochen", "semaine", "semaines", "semana", "semanas"], "week"
+)
 _OTHER_UNITS |= dict.fromkeys(["monat", "monate", "monaten", "mois", "mes", "meses"], "month")
-_OTHER_UNITS |= dict.fromkeys(["jahr", "jahre", "jahren", "an", "ans", "année", "années", "año", "años"], "year")
+_OTHER_UNITS |= dict.fromkeys(
+    ["jahr", "jahre", "jahren", "an", "ans", "année", "années", "año", "años"], "year"
+)
 # The first month of each, as north of the equator.
 _SEASONS = {
     word: month
     for month, words in (
-        (3, "spring frühling frühjahr printemps primavera 春"), (6, "summer sommer été verano 夏"),
-        (9, "autumn fall herbst automne otoño 秋"), (12, "winter hiver invierno 冬"),
+        (3, "spring frühling frühjahr printemps primavera 春"),
+        (6, "summer sommer été verano 夏"),
+        (9, "autumn fall herbst automne otoño 秋"),
+        (12, "winter hiver invierno 冬"),
     )
     for word in words.split()
-}  # fmt: skip
+}
 
 _MOST_SPANS = 40  # of each form
 _LONGEST_FLAG = 200
@@ -98,7 +127,9 @@ _WORD_DATE = re.compile(
     r"[ _.-]+(\d{4})(?!\d)",
     re.IGNORECASE,
 )
-_FOLDER_DATE = re.compile(r"(?:^|/)(\d{4})/(?:\d{4}-)?(\d{1,2})/(?:\d{4}-\d{2}-)?(\d{1,2})(?=[^\d/]|/|$)")
+_FOLDER_DATE = re.compile(
+    r"(?:^|/)(\d{4})/(?:\d{4}-)?(\d{1,2})/(?:\d{4}-\d{2}-)?(\d{1,2})(?=[^\d/]|/|$)"
+)
 
 
 def make_date(year: int, month: int, day: int) -> dt.date | None:
@@ -110,15 +141,21 @@ def make_date(year: int, month: int, day: int) -> dt.date | None:
 
 
 def month_of(name: str) -> int:
-    """The number of a month by its English name or the first letters of it; 0 for any other word."""
+    """The number of a month by its English name or the first letters of it; 0 for any other
+    word.
+    """
     return _MONTHS.get(name.casefold(), 0)
 
 
 @lru_cache(maxsize=16_384)  # called when notes are put in order, and again when they are read
 def date_of_path(path: str) -> dt.date | None:
-    """The day in a path: `2026-02-10-standup.md`, `2026/02/10.md`, `20260210.md`, `10 Feb 2026`; the last one wins."""
+    """The day in a path: `2026-02-10-standup.md`, `2026/02/10.md`, `20260210.md`, `10 Feb 2026`;
+    the last one wins.
+    """
     found = None
-    matches = [m for pattern in (_FOLDER_DATE, _NAME_DATE, _WORD_DATE) for m in pattern.finditer(path)]
+    matches = [
+        m for pattern in (_FOLDER_DATE, _NAME_DATE, _WORD_DATE) for m in pattern.finditer(path)
+    ]
     for match in sorted(matches, key=lambda m: m.end()):
         if match.re is _WORD_DATE:
             first, after, before, second, last = match.groups()
@@ -137,7 +174,8 @@ def date_of_value(value: str) -> dt.date | None:
 
 
 def parse_day(text: str, now: dt.datetime, *, end: bool = False) -> dt.date | None:
-    """A day from a flag: an ISO date, a month, a year or a phrase; the first or last day of a longer span.
+    """A day from a flag: an ISO date, a month, a year or a phrase; the first or last day of a
+    longer span.
 
     The entire text must be a date: "last week or so" is not guessed.
     """
@@ -153,7 +191,11 @@ def parse_span(text: str, now: dt.datetime) -> Span | None:
     for pattern, read in _FLAG_READERS:
         if match := pattern.fullmatch(text):
             return _span(read, match, now.date())
-    for phrase in (text, f"in {text}", f"on {text}"):  # a flag, unlike a question, may be a bare month or weekday
+    for phrase in (
+        text,
+        f"in {text}",
+        f"on {text}",
+    ):  # a flag, unlike a question, may be a bare month or weekday
         spans = spans_in(phrase, now)
         rest = phrase.replace(spans[0].words, " ", 1) if len(spans) == 1 else phrase
         if spans and not _FILLER.sub(" ", rest).strip(" ,."):
@@ -180,14 +222,17 @@ def placed_spans(text: str, now: dt.datetime) -> list[tuple[int, int, Span]]:
 
 
 def _may_name_days(text: str) -> bool:
-    """A quick test that most questions fail: a date has a digit, a word for a time, or a script without spaces."""
+    """A quick test that most questions fail: a date has a digit, a word for a time, or a script
+    without spaces.
+    """
     if _DIGIT.search(text) or max(text, default="") >= _WIDE:
         return True
     return not _TIME_WORDS.isdisjoint(_WORDS.findall(lower(text)))
 
 
-# The first and the last day. A reader takes today and a match with the groups y, m, d (year, month, day), n, u (number,
-# unit) or w (word), and raises ValueError or OverflowError where the calendar has no such day.
+# The first and the last day. A reader takes today and a match with the groups y, m, d (year, month,
+# day), n, u (number, unit) or w (word), and raises ValueError or OverflowError where the calendar
+# has no such day.
 _Days = tuple[dt.date, dt.date]
 _Reader = Callable[[re.Match[str], dt.date], _Days]
 
@@ -327,14 +372,22 @@ def _relative(unit: str, words: dict[str, int]) -> _Reader:
 _LAST = lazy_compile(
     r"(?i)\b(?:last|previous|past|letzte\w*|vergangene\w*|vorige\w*|derni[eè]re?|passée?|pasad[ao])\b|上"
 )
-_MONTH, _DAY, _CJK_UNIT = _any_of(_MONTHS), _any_of(_DAYS), _any_of(unit for unit in _UNITS if not unit.isascii())
+_MONTH, _DAY, _CJK_UNIT = (
+    _any_of(_MONTHS),
+    _any_of(_DAYS),
+    _any_of(unit for unit in _UNITS if not unit.isascii()),
+)
 _OTHER_MONTH, _OTHER_UNIT = _any_of(_OTHER_MONTHS), _any_of(_OTHER_UNITS)
-_SEASON, _CJK_SEASON = _any_of(s for s in _SEASONS if len(s) > 1), _any_of(s for s in _SEASONS if len(s) == 1)
+_SEASON, _CJK_SEASON = (
+    _any_of(s for s in _SEASONS if len(s) > 1),
+    _any_of(s for s in _SEASONS if len(s) == 1),
+)
 _COUNT = r"\d{1,3}|" + "|".join(_NUMBERS)
 _OTHER_COUNT = r"\d{1,3}|" + "|".join(_OTHER_NUMBERS)
 _CJK_COUNT = r"\d{1,3}|[一二三四五六七八九十两兩]{1,3}"
 _DAY_OF_MONTH = r"(?P<d>\d{1,2})(?:st|nd|rd|th)?"
-# "may 5 people", "march 12 miles" and "step 5 may fail" are not dates, unless a preposition says so.
+# "may 5 people", "march 12 miles" and "step 5 may fail" are not dates, unless a preposition says
+# so.
 _AMOUNT = r"(?<!on )(?<!from )(?-i:may|march)\s+\d{1,2}\s+(?:\w{3,}s|people)\b"
 _IN_MONTH = "in|during|since|last|this|of|early|late|mid|before|after"
 _MAY_VERB = r"this (?-i:may) \w|(?:before|after) (?-i:may|march)\b"
@@ -346,7 +399,10 @@ def _compiled(*readers: tuple[str, _Reader]) -> list[tuple[re.Pattern[str], _Rea
 
 
 # The same in German, French and Spanish, and the seasons.
-_LAST_ONE, _THIS_ONE = "letzte[nrsm]?|vergangene[nrsm]?|vorige[nrsm]?", "diese[nrsm]?|cette|cet|ce|esta|este"
+_LAST_ONE, _THIS_ONE = (
+    "letzte[nrsm]?|vergangene[nrsm]?|vorige[nrsm]?",
+    "diese[nrsm]?|cette|cet|ce|esta|este",
+)
 _LAST_AFTER = r"derni[eè]re?|passée?|pasad[ao]"
 _IN = (
     rf"in|im|seit|vor|nach|anfang|mitte|ende|{_LAST_ONE}|diese[nrsm]?|en|depuis|début|mi|fin|avant|après|desde"
@@ -367,7 +423,10 @@ _OTHER_READERS: tuple[tuple[str, _Reader], ...] = (
     (rf"\b(?:{_THIS_ONE})\s+(?P<u>{_OTHER_UNIT})\b", _this),
     (rf"\b(?P<s>{_SEASON})\s+(?:of\s+|de\s+)?(?P<y>\d{{4}})\b", _season),
     (rf"\b(?P<s>{_SEASON})\s+(?:{_LAST_AFTER})\b", _season),
-    (rf"\b(?:{_IN_SEASON})\s+(?:the\s+(?:last\s+)?|l['’])?(?!{_NO_SEASON})(?P<s>{_SEASON})\b", _season),
+    (
+        rf"\b(?:{_IN_SEASON})\s+(?:the\s+(?:last\s+)?|l['’])?(?!{_NO_SEASON})(?P<s>{_SEASON})\b",
+        _season,
+    ),
     (
         rf"(?:(?P<w>{_any_of(_CJK_YEARS)})|(?P<y>\d{{4}})\s*年|上个|上個|这个|這個)的?(?P<s>{_CJK_SEASON})[天季]?",
         _season,
@@ -392,13 +451,25 @@ _READERS = _compiled(
     (r"(?<!\d)(?P<y>(?:19|20|21)\d{2})\s*[年년](?!\s*\d)", _full_year),
     (rf"\b(?:last|on|past|this|previous)\s+(?!(?-i:sun)\s+\w)(?P<w>{_DAY})\b", _weekday),
     (rf"\b(?P<w>{'|'.join(_DAYS_AGO)})\b", _relative("day", _DAYS_AGO)),
-    (rf"\b(?P<n>{_COUNT}|couple of|few)\s+(?P<u>day|week|month|year)s?\s+(?:ago|back|earlier)\b", _counted),
-    (rf"\b(?:last|past|previous)\s+(?P<n>{_COUNT}|few)\s+(?P<u>day|week|month|year)s?\b", _up_to_today),
+    (
+        rf"\b(?P<n>{_COUNT}|couple of|few)\s+(?P<u>day|week|month|year)s?\s+(?:ago|back|earlier)\b",
+        _counted,
+    ),
+    (
+        rf"\b(?:last|past|previous)\s+(?P<n>{_COUNT}|few)\s+(?P<u>day|week|month|year)s?\b",
+        _up_to_today,
+    ),
     (r"\b(?:last|previous)\s+(?P<u>week|month|year)\b", _last),
     (r"\bthis\s+(?P<u>week|month|year)\b", _this),
     (rf"(?P<n>{_CJK_COUNT})\s*(?:个|個)?(?P<u>{_CJK_UNIT})(?:之?前|以前|\s*전)", _counted),
-    (rf"(?!(?<=[目当當之以提])前天)(?P<w>{_any_of(_CJK_DAYS)})", _relative("day", _CJK_DAYS)),  # 目前天气: weather now
-    (rf"(?<!日)(?P<w>{_any_of(_CJK_WEEKS)})", _relative("week", _CJK_WEEKS)),  # 日本周辺: around Japan
+    (
+        rf"(?!(?<=[目当當之以提])前天)(?P<w>{_any_of(_CJK_DAYS)})",
+        _relative("day", _CJK_DAYS),
+    ),  # 目前天气: weather now
+    (
+        rf"(?<!日)(?P<w>{_any_of(_CJK_WEEKS)})",
+        _relative("week", _CJK_WEEKS),
+    ),  # 日本周辺: around Japan
     (rf"(?<!日)(?P<w>{_any_of(_CJK_MONTHS)})", _relative("month", _CJK_MONTHS)),
     (rf"(?P<w>{_any_of(_CJK_YEARS)})", _relative("year", _CJK_YEARS)),
     (r"(?<![\d年])(?P<m>\d{1,2})\s*月(?:份|に|の|中)", _past_month),
@@ -419,11 +490,15 @@ def _quarter(match: re.Match[str], _: dt.date) -> _Days:
 
 
 _ISO_DATE = r"(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})"
-# Short forms that would not be dates in a question. "30d" and "2 weeks" end today, as in the flags of other tools.
+# Short forms that would not be dates in a question. "30d" and "2 weeks" end today, as in the flags
+# of other tools.
 _FLAG_READERS = _compiled(
     (r"(?P<y>\d{4})", _full_year),
     (r"(?P<y>\d{4})-(?P<m>\d{1,2})", _month_of_year),
-    (rf"{_ISO_DATE}[T ]\d{{1,2}}:\d{{2}}(?::\d{{2}}(?:\.\d+)?)?\s?(?:Z|[+-]\d{{2}}:?\d{{2}})?", _full_date),
+    (
+        rf"{_ISO_DATE}[T ]\d{{1,2}}:\d{{2}}(?::\d{{2}}(?:\.\d+)?)?\s?(?:Z|[+-]\d{{2}}:?\d{{2}})?",
+        _full_date,
+    ),
     (r"(?P<y>(?:19|2[01])\d{2}|2200)(?P<m>\d{2})(?P<d>\d{2})", _full_date),
     (r"(?P<y>\d{4})-?W(?P<w>\d{1,2})", _iso_week),
     (r"(?P<y>\d{4})[- ]?Q(?P<q>[1-4])", _quarter),
@@ -432,6 +507,9 @@ _FLAG_READERS = _compiled(
     (r"tomorrow|明天|明日|내일", lambda _, today: _ago(-1, "day", today)),
     (r"(?P<n>\d{1,3}) ?(?P<u>[dwmy])", _up_to_today),
     (rf"(?:the )?(?P<n>{_COUNT}) (?P<u>day|week|month|year)s?", _up_to_today),
-    (rf"(?:过去|過去|最近|近|지난|최근) ?(?P<n>{_CJK_COUNT}) ?(?:个|個)?(?P<u>{_CJK_UNIT})(?:间|間)?", _up_to_today),
+    (
+        rf"(?:过去|過去|最近|近|지난|최근) ?(?P<n>{_CJK_COUNT}) ?(?:个|個)?(?P<u>{_CJK_UNIT})(?:间|間)?",
+        _up_to_today,
+    ),
     (r"(?P<m>\d{1,2}|[一二三四五六七八九十]{1,2}) ?[月월]", _past_month),
 )

@@ -1,8 +1,9 @@
 """How common words are in writing of any kind, for collections too small to tell.
 
-In forty passages every word looks rare, so "getting" would count as much as a name. `everyday.txt` has the share of
-passages that a word is in, counted over chats, articles, notes and handbooks in thirty languages: a line for each power
-of a half, with the words as the analyser writes them. `training/everyday.py` counts such a table.
+In forty passages every word looks rare, so "getting" would count as much as a name. `everyday.txt`
+has the share of passages that a word is in, counted over chats, articles, notes and handbooks in
+thirty languages: a line for each power of a half, with the words as the analyser writes them.
+`training/everyday.py` counts such a table.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ def share_of(word: str) -> float:
 
 
 def found_in_all(word: str, chunks: int, found_in: int) -> float:
-    """In how many chunks a word would be if these were some of a much larger collection; never fewer than it is in."""
+    """In how many chunks a word would be if these were some of a much larger collection; never
+    fewer than it is in.
+    """
     share = share_of(word)
     return max(found_in, chunks * (found_in + _PASSAGES * share) / (chunks + _PASSAGES))

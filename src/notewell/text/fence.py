@@ -1,4 +1,6 @@
-"""Makes the text of notes safe inside a prompt: quoted between marks that it cannot contain. Pure."""
+"""Makes the text of notes safe inside a prompt: quoted between marks that it cannot contain.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from notewell.text.words import lazy_compile
 
 MARK_LENGTH = 8
 OWN, STRANGE = "| ", "> "  # what every quoted line begins with, and every line of an untrusted one
-# Characters that people do not see but a model may: controls, bidirectional overrides, invisible tags and joiners.
+# Characters that people do not see but a model may: controls, bidirectional overrides, invisible
+# tags and joiners.
 _UNSEEN = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff"
@@ -31,7 +34,8 @@ _BLANKS = rf"(?:[^\S\n]|{_JOINERS})*+"
 _COLONS = "∶꞉ː˸׃։᛬⁚ꓽ"  # beside those that Unicode itself takes for one
 _OPENS = "<\uff1c\ufe64\u2039\u3008\u27e8\u2329"
 _PIPES = "|\uff5c"
-# Names that are only ever used as a mark: those of turns and tokens, and those of calls of tools and their answers.
+# Names that are only ever used as a mark: those of turns and tokens, and those of calls of tools
+# and their answers.
 _MARKS = (
     "start_of_turn|end_of_turn|start_of_image|end_of_image|(?:start|end)_function_(?:call|declaration|response)"
     r"|bos|eos|unk|sop|eop|(?:bos|eos|pad|unk|cls|mask)_token|unused\d{1,4}"
@@ -39,11 +43,13 @@ _MARKS = (
     "|available_tools|thinking|think|system[_-](?:reminder|warning|prompt|message)|arg_key|arg_value"
 )
 _OF_HOSTS, _HOST_WORDS = map("|".join, host_marks())
-# Words that a note may well have after a "<"; they are marks only where something like a tag follows.
+# Words that a note may well have after a "<"; they are marks only where something like a tag
+# follows.
 _WORDS = "s|pad|system|user|assistant|human|tools?|functions?|instructions?|prompt"
 _MISTRAL = "INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|CALL_ID|MODEL_SETTINGS|THINK|gMASK"
-# Our own marks in any look-alike form; then the marks of chat templates and tool calls: ChatML, Llama, Phi, Qwen,
-# DeepSeek, Harmony, Cohere and Gemma with pipes; tags; Llama 2 and Mistral in brackets; MiniMax; Claude's old turns.
+# Our own marks in any look-alike form; then the marks of chat templates and tool calls: ChatML,
+# Llama, Phi, Qwen, DeepSeek, Harmony, Cohere and Gemma with pipes; tags; Llama 2 and Mistral in
+# brackets; MiniMax; Claude's old turns.
 _LOOKS_ALIKE = lazy_compile(
     rf"(?i)[{_OPENS}](?={_GAP}[/\u2044\u2215\uff0f]?{_GAP}{_GAP.join('memory')})"
     rf"|[{_OPENS}](?={_JOINERS}*[{_PIPES}](?:[^\s>=|]|[\w \u2581-]{{1,60}}[{_PIPES}][>\uff1e]))"
@@ -54,8 +60,11 @@ _LOOKS_ALIKE = lazy_compile(
     r"|<<(?=\s{0,4}/?SYS\s{0,4}>>)"
 )
 _IN_BRACKETS = lazy_compile(rf"(?i)\[(?=/?(?:{_MISTRAL})\]|e~\[)|\](?=~!?b[\[\]])")
-# Without any of these there is nothing to look for, which saves a text of another script the comparison of letters.
-_SUSPECT = lazy_compile(rf"[{_OPENS}˂ᐸ❮\[\]［］]|(?m:^){_BLANKS}\S{{4,40}}{_BLANKS}[:：﹕︓{_COLONS}]")
+# Without any of these there is nothing to look for, which saves a text of another script the
+# comparison of letters.
+_SUSPECT = lazy_compile(
+    rf"[{_OPENS}˂ᐸ❮\[\]［］]|(?m:^){_BLANKS}\S{{4,40}}{_BLANKS}[:：﹕︓{_COLONS}]"
+)
 _TURN = lazy_compile(r"(?im)^[^\S\n]*+(human|assistant|system|user)(?=[^\S\n]*+:)")
 _ESCAPED = {"<<": "&lt;&lt;", "[": "&#91;", "]": "&#93;"}
 
@@ -67,7 +76,9 @@ def visible(text: str) -> str:
 
 
 def neutral(text: str) -> str:
-    """Visible text without anything that looks like a mark of ours, of an agent, of a chat template or of a tool."""
+    """Visible text without anything that looks like a mark of ours, of an agent, of a chat template
+    or of a tool.
+    """
     text = visible(text)
     if text.isascii():
         plain, places = text, None
@@ -90,19 +101,29 @@ def neutral(text: str) -> str:
 
 
 def _marks_in(plain: str) -> Iterator[re.Match[str]]:
-    """The marks in a text; most texts have no sign that could open one, and 4 ms are saved if none has."""
+    """The marks in a text; most texts have no sign that could open one, and 4 ms are saved if none
+    has.
+    """
     if any(sign in plain for sign in _OPENS):
         yield from _LOOKS_ALIKE.finditer(plain)
     if "[" in plain or "]" in plain:
         yield from _IN_BRACKETS.finditer(plain)
 
 
-# Letters of other scripts that look like a Latin one, beside those that Unicode itself takes for the same.
-_LATIN = "аеорсхуѕіјԁԛԝһӏкмтвнгАВЕКМНОРСТХУЅІЈαοντρυικχεγηωΑΒΕΖΗΙΚΜΝΟΡΤΥΧıɡʏոսօᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡᴢ"
+# Letters of other scripts that look like a Latin one, beside those that Unicode itself takes for
+# the same.
+_LATIN = (
+    "аеорсхуѕіјԁԛԝһӏкмтвнгАВЕКМНОРСТХУЅІЈαοντρυικχεγηωΑΒΕΖΗΙΚΜΝΟΡΤΥΧıɡʏոսօᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡᴢ"
+)
 _AS = "aeopcxysijdqwhlkmtbhrABEKMHOPCTXYSIJaovtpuikxeynwABEZHIKMNOPTYXigynuoabcdefghijklmnoprstuvwz"
-_SIGNS_LIKE = {**dict.fromkeys("‐‑‒–—―−⁃˗", "-"), **dict.fromkeys("⁄∕⧸", "/"), **dict.fromkeys("ǀ∣❘", "|"),
-               **dict.fromkeys("‹〈⟨〈˂ᐸ❮", "<"), **dict.fromkeys("›〉⟩〉˃ᐳ❯", ">"),
-               **dict.fromkeys(_COLONS, ":")}  # fmt: skip
+_SIGNS_LIKE = {
+    **dict.fromkeys("‐‑‒–—―−⁃˗", "-"),
+    **dict.fromkeys("⁄∕⧸", "/"),
+    **dict.fromkeys("ǀ∣❘", "|"),
+    **dict.fromkeys("‹〈⟨〈˂ᐸ❮", "<"),
+    **dict.fromkeys("›〉⟩〉˃ᐳ❯", ">"),
+    **dict.fromkeys(_COLONS, ":"),
+}
 _SAME = dict(zip(_LATIN, _AS, strict=True)) | _SIGNS_LIKE
 
 
@@ -132,7 +153,9 @@ _LOOKS = _Looks()
 
 
 def _plain(text: str) -> tuple[str, list[int] | None]:
-    """The text as it looks, in ASCII as far as it can be, and where each of its characters is, if not at its place."""
+    """The text as it looks, in ASCII as far as it can be, and where each of its characters is, if
+    not at its place.
+    """
     plain = text.translate(_LOOKS)
     if len(plain) == len(text):
         return plain, None
@@ -140,12 +163,16 @@ def _plain(text: str) -> tuple[str, list[int] | None]:
 
 
 def shown(text: str) -> str:
-    """Text on one line, such as a name, with line breaks and hidden characters written as escapes."""
+    """Text on one line, such as a name, with line breaks and hidden characters written as
+    escapes.
+    """
     return _ODD.sub(lambda m: m[0].encode("unicode_escape", "surrogatepass").decode(), text)
 
 
 def named(text: str) -> str:
-    """A name amid words of ours: one line, harmless, and in quotes unless it is clear where it ends."""
+    """A name amid words of ours: one line, harmless, and in quotes unless it is clear where it
+    ends.
+    """
     safe = neutral(shown(text.replace("\\", "\\\\")))
     return safe if _PLAIN.fullmatch(safe) else '"' + safe.replace('"', '\\"') + '"'
 
@@ -158,7 +185,13 @@ def quoted(text: str, *, untrusted: bool = False) -> str:
 
 def label(text: str) -> str:
     """Text for the head of a fence: one line, without quotes and angle brackets."""
-    return shown(text).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+    return (
+        shown(text)
+        .replace("&", "&amp;")
+        .replace('"', "&quot;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+    )
 
 
 def boundary(texts: Iterable[str]) -> str:

@@ -1,4 +1,6 @@
-"""Forgotten text, known only by hashes, and how it is left out of a text: wherever its words follow each other."""
+"""Forgotten text, known only by hashes, and how it is left out of a text: wherever its words follow
+each other.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from notewell.text.note_edit import keep_ends
 from notewell.text.words import UNSEEN_IN_WORDS, fold, lazy_compile, visible
 
 # Scripts without spaces count by the character, so that a sentence is found inside a longer run.
-_SPACELESS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
+_SPACELESS = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
+)
 _LETTERS = rf"[^\W_{_SPACELESS}\u0300-\u036f]+|[\u0300-\u034e\u0350-\u036f]"
 # What nobody sees inside a word is not there, as in `words.py`.
 _WORD = lazy_compile(rf"[{_SPACELESS}]|(?:{_LETTERS})(?:(?:{UNSEEN_IN_WORDS})*(?:{_LETTERS}))*")
@@ -29,10 +33,12 @@ _SHORT = 20
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """A forgotten unit of text: a hash of its words, a checksum of the first few, and how many there are.
+    """A forgotten unit of text: a hash of its words, a checksum of the first few, and how many
+    there are.
 
-    `place` is the hash of the one note it is hidden in, and empty where it is hidden everywhere. A few letters are too
-    common for that: they are hidden in their note alone, and only where they fill a line.
+    `place` is the hash of the one note it is hidden in, and empty where it is hidden everywhere. A
+    few letters are too common for that: they are hidden in their note alone, and only where they
+    fill a line.
     """
 
     hash: str
@@ -47,11 +53,15 @@ class Tombstone:
     @property
     def story(self) -> str:
         """When and how it was forgotten, in words."""
-        return f"forgotten on {self.made[:10]} (receipt {self.receipt})" + ("" if self.place else ", in every note")
+        return f"forgotten on {self.made[:10]} (receipt {self.receipt})" + (
+            "" if self.place else ", in every note"
+        )
 
 
 def units(text: str) -> Iterator[tuple[int, int, str]]:
-    """Paragraphs, list items, rows and headings of a text as (first line, last line, text), lines from 1."""
+    """Paragraphs, list items, rows and headings of a text as (first line, last line, text), lines
+    from 1.
+    """
     held: list[str] = []
     first = 1
     for number, line in enumerate([*keep_ends(text), ""], start=1):
@@ -70,7 +80,11 @@ def normal_words(text: str) -> list[str]:
 
 
 def _normal(word: str) -> str:
-    return fold(word if word.isascii() else unicodedata.normalize("NFKC", word if word.isalnum() else visible(word)))
+    return fold(
+        word
+        if word.isascii()
+        else unicodedata.normalize("NFKC", word if word.isalnum() else visible(word))
+    )
 
 
 def text_hash(words: Sequence[str]) -> str:
@@ -91,11 +105,15 @@ def tombstones(
     receipt: str = "",
     id: str = "",  # noqa: A002
 ) -> list[Tombstone]:
-    """One for every unit of a text that has words; `everywhere` they hide it in every note, else in this one."""
+    """One for every unit of a text that has words; `everywhere` they hide it in every note, else in
+    this one.
+    """
     found = []
     for words in filter(None, (normal_words(unit) for _, _, unit in units(text))):
         place = "" if everywhere and not _is_short(words) else place_of_note(path)
-        found.append(Tombstone(text_hash(words), _opening(words), len(words), place, made, receipt, id))
+        found.append(
+            Tombstone(text_hash(words), _opening(words), len(words), place, made, receipt, id)
+        )
     return found
 
 
@@ -114,7 +132,9 @@ class Forgotten:
 
     stones: tuple[Tombstone, ...] = ()
     long_only: bool = False
-    _by_hash: dict[tuple[str, str], Tombstone] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _by_hash: dict[tuple[str, str], Tombstone] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         self._by_hash.update({(one.hash, one.place): one for one in self.stones})
@@ -122,14 +142,20 @@ class Forgotten:
     @cached_property
     def signature(self) -> str:
         """A hash of this set; documents that were indexed under another set are read again."""
-        return text_hash(sorted({one.hash + one.place for one in self.stones})) if self.stones else ""
+        return (
+            text_hash(sorted({one.hash + one.place for one in self.stones})) if self.stones else ""
+        )
 
     @cached_property
     def _openings(self) -> dict[int, dict[int, set[int]]]:
-        """By the length of the opening: its checksum, and how many words a tombstone that starts so has."""
+        """By the length of the opening: its checksum, and how many words a tombstone that starts so
+        has.
+        """
         found: dict[int, dict[int, set[int]]] = {}
         for one in self.stones:
-            found.setdefault(min(_OPENING, one.words), {}).setdefault(one.opening, set()).add(one.words)
+            found.setdefault(min(_OPENING, one.words), {}).setdefault(one.opening, set()).add(
+                one.words
+            )
         return found
 
     @cached_property
@@ -146,7 +172,9 @@ class Forgotten:
         return (stone for _, _, stone in self._matches(text, path))
 
     def without(self, text: str, path: str) -> tuple[str, int]:
-        """A text without what was forgotten, on the same lines as before, and how many units were left out."""
+        """A text without what was forgotten, on the same lines as before, and how many units were
+        left out.
+        """
         spans = [(start, end) for start, end, _ in self._matches(text, path)]
         return (_blanked(text, spans), len(spans)) if spans else (text, 0)
 
@@ -159,8 +187,14 @@ class Forgotten:
         at = 0
         while at < len(words):
             step = 1
-            for size in sorted({n for k, by in self._openings.items()
-                                for n in by.get(_opening(words[at : at + k]), ())}, reverse=True):  # fmt: skip
+            for size in sorted(
+                {
+                    n
+                    for k, by in self._openings.items()
+                    for n in by.get(_opening(words[at : at + k]), ())
+                },
+                reverse=True,
+            ):
                 if at + size > len(words):
                     continue
                 key = text_hash(words[at : at + size])
@@ -186,12 +220,18 @@ def _whole_lines(text: str, start: int, end: int) -> bool:
 
 
 def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """The text without the spans; lines, code blocks and sections without a word left become blank."""
+    """The text without the spans; lines, code blocks and sections without a word left become
+    blank.
+    """
     parts: list[str] = []
     at = 0
     for start, end in spans:
         # A mark on every line of a span shows later which lines lost something.
-        parts += [text[at:start], _LOST, *(f"{mark}{_LOST}" for mark in _ENDS.findall(text[start:end]))]
+        parts += [
+            text[at:start],
+            _LOST,
+            *(f"{mark}{_LOST}" for mark in _ENDS.findall(text[start:end])),
+        ]
         at = end
     lines = keep_ends("".join((*parts, text[at:])))
     touched = {n for n, line in enumerate(lines) if _LOST in line}
@@ -207,12 +247,16 @@ def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
         _drop_heading(lines, n)
     for n in range(1, len(lines)):
         if lines[n].startswith("\n") and lines[n - 1].endswith("\r"):
-            lines[n] = " " + lines[n]  # else the two ends would become one, and the lines below move up
+            lines[n] = (
+                " " + lines[n]
+            )  # else the two ends would become one, and the lines below move up
     return "".join(lines)
 
 
 def _drop_heading(lines: list[str], at: int) -> None:
-    """Blanks the heading of the section that a line is in, if the section has nothing else and the line is blank."""
+    """Blanks the heading of the section that a line is in, if the section has nothing else and the
+    line is blank.
+    """
     above = next((n for n in range(at, -1, -1) if lines[n].strip()), at)
     own = _HEADING.match(lines[above]) if above < at else None
     other = _HEADING.match(next((line for line in lines[at:] if line.strip()), "#"))

@@ -1,7 +1,8 @@
 """Patterns as in a `.gitignore`, by git's rules, in time that no pattern can blow up. Pure.
 
-Between two stars is a piece that matches a fixed number of characters, and between two `**` a run of a fixed number
-of names. For those the leftmost place is always right, so nothing is ever tried twice.
+Between two stars is a piece that matches a fixed number of characters, and between two `**` a run
+of a fixed number of names. For those the leftmost place is always right, so nothing is ever tried
+twice.
 """
 
 from __future__ import annotations
@@ -15,10 +16,19 @@ from functools import lru_cache
 MOST_CHARACTERS = 1_000
 MOST_STARS = 32
 _CLASSES = {
-    "alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "blank": r"\t ", "cntrl": r"\x00-\x1f\x7f", "digit": "0-9",
-    "graph": r"\x21-\x7e", "lower": "a-z", "print": r"\x20-\x7e", "punct": re.escape(string.punctuation),
-    "space": r"\t-\r ", "upper": "A-Z", "xdigit": "0-9a-fA-F",
-}  # fmt: skip
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": r"\t ",
+    "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9",
+    "graph": r"\x21-\x7e",
+    "lower": "a-z",
+    "print": r"\x20-\x7e",
+    "punct": re.escape(string.punctuation),
+    "space": r"\t-\r ",
+    "upper": "A-Z",
+    "xdigit": "0-9a-fA-F",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +59,18 @@ class Part:
         pieces = self.pieces
         first = pieces[0]
         if len(pieces) == 1:
-            return name == first.text if first.expression is None else first.expression.fullmatch(name) is not None
+            return (
+                name == first.text
+                if first.expression is None
+                else first.expression.fullmatch(name) is not None
+            )
         last = pieces[-1]
         at, end = first.length, len(name) - last.length
-        if len(name) < self.shortest or not name.startswith(first.text) or not name.endswith(last.text):
+        if (
+            len(name) < self.shortest
+            or not name.startswith(first.text)
+            or not name.endswith(last.text)
+        ):
             return False
         if first.expression is not None and first.expression.match(name) is None:
             return False
@@ -68,7 +86,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One pattern: runs of parts with `**` between them; `loose` if it is for the last name of a path alone."""
+    """One pattern: runs of parts with `**` between them; `loose` if it is for the last name of a
+    path alone.
+    """
 
     runs: tuple[tuple[Part, ...], ...]
     loose: bool
@@ -77,7 +97,9 @@ class Pattern:
     cost: int
 
     def matches(self, names: Sequence[str], *, folder: bool) -> bool:
-        """Whether it is a pattern for the path with these names, and not just for a folder on the way."""
+        """Whether it is a pattern for the path with these names, and not just for a folder on the
+        way.
+        """
         if self.folders_only and not folder:
             return False
         if self.loose:
@@ -104,14 +126,18 @@ class Pattern:
 
 
 class PatternList:
-    """Patterns of which the last that matches decides; most are known not to match by the end of a name alone."""
+    """Patterns of which the last that matches decides; most are known not to match by the end of a
+    name alone.
+    """
 
     def __init__(self, patterns: Sequence[Pattern]) -> None:
         self._exact: dict[str, list[tuple[int, Pattern]]] = {}
         self._by_ending: list[tuple[int, Pattern]] = []
         self._rest: list[tuple[int, Pattern]] = []
         endings: dict[str, None] = {}
-        last = {pattern: number for number, pattern in enumerate(patterns)}  # of equal ones, the last
+        last = {
+            pattern: number for number, pattern in enumerate(patterns)
+        }  # of equal ones, the last
         for pattern, number in sorted(last.items(), key=lambda item: -item[1]):
             pieces = pattern.runs[-1][-1].pieces
             ending = pieces[-1].text
@@ -126,7 +152,10 @@ class PatternList:
 
     def decides(self, names: Sequence[str], *, folder: bool) -> Pattern | None:
         """The last pattern that matches a path, or None."""
-        groups = [self._exact.get(names[-1], ()), self._by_ending if names[-1].endswith(self._endings) else ()]
+        groups = [
+            self._exact.get(names[-1], ()),
+            self._by_ending if names[-1].endswith(self._endings) else (),
+        ]
         best, found = -1, None
         for group in (*groups, self._rest):
             for number, pattern in group:
@@ -139,7 +168,7 @@ class PatternList:
 
 
 def _stands(run: Sequence[Part], names: Sequence[str], at: int) -> bool:
-    for number, part in enumerate(run, start=at):  # noqa: SIM110 - a generator takes twice the time
+    for number, part in enumerate(run, start=at):
         if part is not _ANY and not part.fits(names[number]):
             return False
     return True
@@ -147,7 +176,9 @@ def _stands(run: Sequence[Part], names: Sequence[str], at: int) -> bool:
 
 @lru_cache(maxsize=4096)
 def pattern_of(line: str) -> Pattern | None:
-    """The pattern of a line; None for an empty one or a comment, ValueError with a reason for an odd one."""
+    """The pattern of a line; None for an empty one or a comment, ValueError with a reason for an
+    odd one.
+    """
     text = _without_end(line)
     if not text or text.startswith("#"):
         return None
@@ -165,7 +196,9 @@ def pattern_of(line: str) -> Pattern | None:
     parts = reader.parts()
     if "/" not in text:
         part = parts[0] or _ANY
-        return Pattern(((part,),), loose=True, folders_only=folders_only, keeps=keeps, cost=reader.cost)
+        return Pattern(
+            ((part,),), loose=True, folders_only=folders_only, keeps=keeps, cost=reader.cost
+        )
     if parts[-1] is None:  # `a/**` is what is in a, but not a
         parts.append(_ANY)
     runs: list[list[Part]] = [[]]
@@ -175,11 +208,15 @@ def pattern_of(line: str) -> Pattern | None:
         elif runs[-1] or len(runs) == 1:
             runs.append([])
     cost = reader.cost * len(runs)
-    return Pattern(tuple(map(tuple, runs)), loose=False, folders_only=folders_only, keeps=keeps, cost=cost)
+    return Pattern(
+        tuple(map(tuple, runs)), loose=False, folders_only=folders_only, keeps=keeps, cost=cost
+    )
 
 
 def _without_end(line: str) -> str:
-    """A line without the end of a Windows line and without spaces at its end, but for one after a backslash."""
+    """A line without the end of a Windows line and without spaces at its end, but for one after a
+    backslash.
+    """
     line = line.removesuffix("\r")
     text = line.rstrip(" ")
     slashes = len(text) - len(text.rstrip("\\"))
@@ -210,7 +247,11 @@ class _Reader:
             if char == "*":
                 while self.text[self.at : self.at + 1] == "*":
                     self.at += 1
-                if self.at - begun > 1 and set(self.text[begun : self.at]) == {"*"} and self._ends():
+                if (
+                    self.at - begun > 1
+                    and set(self.text[begun : self.at]) == {"*"}
+                    and self._ends()
+                ):
                     return None
                 pieces.append([])
             elif char == "?":
@@ -260,7 +301,10 @@ class _Reader:
                 continue
             low = self._escaped() if char == "\\" else char
             high = low
-            if self.text.startswith("-", self.at) and self.text[self.at + 1 : self.at + 2] not in ("", "]"):
+            if self.text.startswith("-", self.at) and self.text[self.at + 1 : self.at + 2] not in (
+                "",
+                "]",
+            ):
                 self.at += 1
                 char = self._next()
                 high = self._escaped() if char == "\\" else char

@@ -37,7 +37,8 @@ def _turn(turn: Turn) -> str:
     name = _NAMES.get(turn.origin, turn.origin)
     time = f", {turn.time:%Y-%m-%d %H:%M:%S}" if turn.time else ""
     body = "\n".join(
-        f"\\{line}" if _HEADER.fullmatch(line) or _ESCAPED.fullmatch(line) else line for line in turn.text.split("\n")
+        f"\\{line}" if _HEADER.fullmatch(line) or _ESCAPED.fullmatch(line) else line
+        for line in turn.text.split("\n")
     )
     return f"## {name}{time} (line {turn.line})\n\n{body}"
 
@@ -66,7 +67,9 @@ def _read(header: re.Match[str], text: str) -> Turn:
 
 
 def path_of_kept(text: str) -> str:
-    """The path that a conversation had, from the first lines of its file; empty if it is another kind of file."""
+    """The path that a conversation had, from the first lines of its file; empty if it is another
+    kind of file.
+    """
     return _head(text)[0]["conversation"]
 
 

@@ -1,4 +1,6 @@
-"""What a note links to: wiki links, Markdown links, front matter, and sessions that continue others; its tags. Pure."""
+"""What a note links to: wiki links, Markdown links, front matter, and sessions that continue
+others; its tags. Pure.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,19 @@ _LONGEST_TAG = 60
 _FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(`{3,}|~{3,})")
 _TICKS = re.compile(r"`+")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_PARENTS = ("parentSessionId", "parent_session_id", "parent_session", "forked_from_id", "continues", "resumed_from")
+_PARENTS = (
+    "parentSessionId",
+    "parent_session_id",
+    "parent_session",
+    "forked_from_id",
+    "continues",
+    "resumed_from",
+)
 
 
 def link_key(name: str) -> str:
-    """What a written name and the path it means share: the file's name without its ending, case-folded.
+    """What a written name and the path it means share: the file's name without its ending,
+    case-folded.
 
     Of a name that ends with a session's uuid, only the uuid.
     """
@@ -46,11 +56,17 @@ def link_key(name: str) -> str:
 
 def slug(heading: str) -> str:
     """A heading as links name it: its words, case-folded and joined by hyphens."""
-    return "-".join(re.findall(r"\w+", unicodedata.normalize("NFKC", unquote(heading)).casefold().replace("_", " ")))
+    return "-".join(
+        re.findall(
+            r"\w+", unicodedata.normalize("NFKC", unquote(heading)).casefold().replace("_", " ")
+        )
+    )
 
 
 def place_of(written: str) -> End | None:
-    """What a note or `links.jsonl` names in any form of a reference; None for an address elsewhere and for nothing."""
+    """What a note or `links.jsonl` names in any form of a reference; None for an address elsewhere
+    and for nothing.
+    """
     usual = reference_syntax.parse_reference(written).usual
     if usual.name.startswith("#"):
         return _inside(End("", reference_syntax.anchor_of(usual.name[1:])))
@@ -58,16 +74,26 @@ def place_of(written: str) -> End | None:
 
 
 def _inside(place: End) -> End | None:
-    """The place, unless it is not in the workspace; of lines that are written backwards, the first."""
-    if reference_syntax.is_address(place.name) or not (place.name or place.anchor) or "\n" in place.name:
+    """The place, unless it is not in the workspace; of lines that are written backwards, the
+    first.
+    """
+    if (
+        reference_syntax.is_address(place.name)
+        or not (place.name or place.anchor)
+        or "\n" in place.name
+    ):
         return None
     lines = reference_syntax.lines_of(place.anchor)
     backwards = lines is not None and lines[1] < lines[0] and place.anchor.startswith("L")
-    return End(place.name.replace("\\", "/"), place.anchor.partition("-")[0] if backwards else place.anchor)
+    return End(
+        place.name.replace("\\", "/"), place.anchor.partition("-")[0] if backwards else place.anchor
+    )
 
 
 def edges_of(path: str, parsed: Parsed) -> list[Edge]:
-    """Every edge that a note makes, in order and once: those of its front matter, then its links."""
+    """Every edge that a note makes, in order and once: those of its front matter, then its
+    links.
+    """
     found = [Edge(kind, End(path), place) for kind, place in _front(parsed.front)]
     found += [Edge(TAG, End(path), End(f"#{tag}")) for tag in _tags(parsed.front)]
     for line, place in _in_text(parsed):
@@ -106,7 +132,9 @@ def _in_text(parsed: Parsed) -> Iterator[tuple[int, End]]:
     """Links of the text with their lines; not those in code or comments."""
     for block in parsed.blocks:
         lines = parsed.lines[block.start_line - 1 : block.end_line]
-        if block.kind is BlockKind.FENCE or (block.kind is BlockKind.PARAGRAPH and lines[0].startswith(("    ", "\t"))):
+        if block.kind is BlockKind.FENCE or (
+            block.kind is BlockKind.PARAGRAPH and lines[0].startswith(("    ", "\t"))
+        ):
             continue
         if not any("[" in line for line in lines):
             continue  # most notes link to nothing
@@ -118,7 +146,10 @@ def _in_text(parsed: Parsed) -> Iterator[tuple[int, End]]:
             place = _inside(End(name, reference_syntax.anchor_of(match[2] or "")))
             if place and not embedded:
                 found.append((match.start(), place))
-        for match in (*reference_syntax.MARKDOWN_LINK.finditer(text), *reference_syntax.LINK_DEFINITION.finditer(text)):
+        for match in (
+            *reference_syntax.MARKDOWN_LINK.finditer(text),
+            *reference_syntax.LINK_DEFINITION.finditer(text),
+        ):
             before = text[max(0, match.start() - 302) : match.start()]
             place = _inside(reference_syntax.target_end(match[1]))
             if place and not _IMAGE.search(before.rpartition("\n")[2]):
@@ -142,8 +173,14 @@ def _without_fences(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _without_code(text: str) -> str:
-    """Text with code spans and comments blanked and every line in its place; a single backtick is text."""
-    runs = [(m.start(), m.end()) for m in _TICKS.finditer(text) if text[m.start() - 1 : m.start()] != "\\"]
+    """Text with code spans and comments blanked and every line in its place; a single backtick is
+    text.
+    """
+    runs = [
+        (m.start(), m.end())
+        for m in _TICKS.finditer(text)
+        if text[m.start() - 1 : m.start()] != "\\"
+    ]
     later: dict[int, list[int]] = {}
     for number in range(len(runs) - 1, -1, -1):
         later.setdefault(runs[number][1] - runs[number][0], []).append(number)
@@ -167,12 +204,17 @@ def _blank(text: str) -> str:
 
 
 def lineage(
-    path: str, records: Iterable[Mapping[str, Any]], *, own: str = "", known: Mapping[str, str] | None = None
+    path: str,
+    records: Iterable[Mapping[str, Any]],
+    *,
+    own: str = "",
+    known: Mapping[str, str] | None = None,
 ) -> list[Edge]:
     """`derives_from` edges of a transcript to the sessions that it continues, from its raw records.
 
-    A session is named by its id, which is its file's name or the end of it. `own` is this session's id. `known` maps
-    the uuid of a message to the path that holds it, for formats that name only a message (`parentUuid`, `leafUuid`).
+    A session is named by its id, which is its file's name or the end of it. `own` is this session's
+    id. `known` maps the uuid of a message to the path that holds it, for formats that name only a
+    message (`parentUuid`, `leafUuid`).
     """
     here: set[str] = set()
     sessions: dict[str, None] = {}
@@ -204,7 +246,9 @@ def _texts(part: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
 
 
 def candidates_for(name: str, base: str) -> list[str]:
-    """Paths that a written name may mean, the likeliest first: from the folder of the note, then from the root."""
+    """Paths that a written name may mean, the likeliest first: from the folder of the note, then
+    from the root.
+    """
     name = name.strip()
     rooted = name.startswith("/")
     folder = posixpath.dirname(base)
@@ -213,17 +257,23 @@ def candidates_for(name: str, base: str) -> list[str]:
     for one in tries:
         path = posixpath.normpath(one) if one else ""
         if path and path != "." and not path.startswith("../"):
-            endings = () if path.casefold().endswith(reference_syntax.ENDINGS) else reference_syntax.NOTES
+            endings = (
+                () if path.casefold().endswith(reference_syntax.ENDINGS) else reference_syntax.NOTES
+            )
             out |= {path + ending: None for ending in ("", *endings)}
     return list(out)
 
 
 @lru_cache(maxsize=4096)  # searches return the same passages again and again
 def link_list(text: str) -> tuple[float, frozenset[str]]:
-    """The share of the lines of a text that are links with hardly a word besides, and what these links name."""
+    """The share of the lines of a text that are links with hardly a word besides, and what these
+    links name.
+    """
     if "](" not in text and "[[" not in text:
         return 0.0, frozenset()
-    lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")]
+    lines = [
+        line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")
+    ]
     names: list[str] = []
     count = 0
     for line in lines:
@@ -236,13 +286,25 @@ def link_list(text: str) -> tuple[float, frozenset[str]]:
 
 
 def is_named(path: str, names: Iterable[str]) -> bool:
-    """Whether the names of links, from `link_list`, name a note: by its path, the end of it, or an address of it."""
+    """Whether the names of links, from `link_list`, name a note: by its path, the end of it, or an
+    address of it.
+    """
     own = _bare(path)
-    return any(own == name or own.endswith(f"/{name}") or name.endswith(f"/{own}") for name in names if name)
+    return any(
+        own == name or own.endswith(f"/{name}") or name.endswith(f"/{own}")
+        for name in names
+        if name
+    )
 
 
 def _bare(name: str) -> str:
     """A name without case, ending, heading and the steps before it."""
-    name = unicodedata.normalize("NFC", unquote(name)).partition("#")[0].partition("?")[0].strip().casefold()
+    name = (
+        unicodedata.normalize("NFC", unquote(name))
+        .partition("#")[0]
+        .partition("?")[0]
+        .strip()
+        .casefold()
+    )
     ending = next((e for e in reference_syntax.ENDINGS if name.endswith(e)), "")
     return name.removesuffix(ending).lstrip("./")

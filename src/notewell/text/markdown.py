@@ -1,7 +1,8 @@
-"""Markdown to blocks with exact line numbers: front matter, headings, fences, tables, lists, paragraphs.
+"""Markdown to blocks with exact line numbers: front matter, headings, fences, tables, lists,
+paragraphs.
 
-Quotes, rules, HTML and indented code are paragraphs. Where else this differs from CommonMark on purpose is listed in
-`tests/text/test_markdown_oracle.py`.
+Quotes, rules, HTML and indented code are paragraphs. Where else this differs from CommonMark on
+purpose is listed in `tests/text/test_markdown_oracle.py`.
 """
 
 from __future__ import annotations
@@ -44,10 +45,14 @@ def _unquoted(value: str) -> str:
 
 
 def front_matter(lines: list[str]) -> tuple[dict[str, FrontValue], int]:
-    """The keys of a leading `---` block and the index of the line after it; without such a block, nothing and 0."""
+    """The keys of a leading `---` block and the index of the line after it; without such a block,
+    nothing and 0.
+    """
     if not lines or lines[0].rstrip() != "---":
         return {}, 0
-    end = next((n for n in range(1, min(len(lines), 200)) if lines[n].rstrip() in ("---", "...")), 0)
+    end = next(
+        (n for n in range(1, min(len(lines), 200)) if lines[n].rstrip() in ("---", "...")), 0
+    )
     if not all(":" in line or not line.strip() or line[0] in " \t-#[]{}" for line in lines[1:end]):
         end = 0  # prose between two rules
     found: dict[str, FrontValue] = {}
@@ -55,7 +60,10 @@ def front_matter(lines: list[str]) -> tuple[dict[str, FrontValue], int]:
     for line in lines[1:end]:
         if key and line.lstrip().startswith("- "):
             before = found[key]
-            found[key] = (*(before if isinstance(before, tuple) else ()), _unquoted(line.lstrip()[2:]))
+            found[key] = (
+                *(before if isinstance(before, tuple) else ()),
+                _unquoted(line.lstrip()[2:]),
+            )
         elif match := _FRONT_KEY.match(line):
             key, value = match.group(1).lower(), match.group(2).strip()
             if value.startswith("[") and value.endswith("]"):
@@ -66,7 +74,9 @@ def front_matter(lines: list[str]) -> tuple[dict[str, FrontValue], int]:
 
 
 def parse(text: str) -> Parsed:
-    """The blocks of a Markdown text; every non-blank line outside the front matter is in exactly one block."""
+    """The blocks of a Markdown text; every non-blank line outside the front matter is in exactly
+    one block.
+    """
     lines = split_lines(text)
     front, i = front_matter(lines)
     blocks: list[Block] = []
@@ -88,7 +98,9 @@ def parse(text: str) -> Parsed:
 
 
 def _block_at(lines: list[str], start: int) -> tuple[BlockKind, int, tuple[int, str] | None]:
-    """The kind of the block that starts at a line, the index of the line after it, and a heading's level and title."""
+    """The kind of the block that starts at a line, the index of the line after it, and a heading's
+    level and title.
+    """
     line = lines[start]
     if not _is_prose(line):
         if match := _HEADING.match(line):
@@ -109,7 +121,9 @@ def _block_at(lines: list[str], start: int) -> tuple[BlockKind, int, tuple[int, 
 
 
 def _is_prose(line: str) -> bool:
-    """A quick test that nearly every line passes: no block but a paragraph starts with a letter and has no `|`."""
+    """A quick test that nearly every line passes: no block but a paragraph starts with a letter and
+    has no `|`.
+    """
     return line[:1].isalpha() and "|" not in line
 
 
@@ -141,7 +155,9 @@ def _fence_end(lines: list[str], start: int, mark: str) -> int:
 
 
 def _last_text(lines: Sequence[str], start: int, end: int) -> int:
-    """The index after the last line before `end` that is not blank; at least the one after `start`."""
+    """The index after the last line before `end` that is not blank; at least the one after
+    `start`.
+    """
     while end > start + 1 and not lines[end - 1].strip():
         end -= 1
     return end
@@ -149,19 +165,29 @@ def _last_text(lines: Sequence[str], start: int, end: int) -> int:
 
 def _breaks_paragraph(lines: list[str], i: int) -> bool:
     line = lines[i]
-    if not line.strip() or _HEADING.match(line) or _FENCE.match(line) or _ITEM.match(line) or _SETEXT.match(line):
+    if (
+        not line.strip()
+        or _HEADING.match(line)
+        or _FENCE.match(line)
+        or _ITEM.match(line)
+        or _SETEXT.match(line)
+    ):
         return True
     return _is_table(lines, i)
 
 
 def _list_end(lines: list[str], start: int) -> int:
-    """The index of the line after a list; blank lines belong to it if an item or indented text follows."""
+    """The index of the line after a list; blank lines belong to it if an item or indented text
+    follows.
+    """
     i = start + 1
     while i < len(lines):
         line = lines[i]
         if not line.strip():
             after = next((j for j in range(i, len(lines)) if lines[j].strip()), len(lines))
-            if after == len(lines) or not (_ITEM.match(lines[after]) or lines[after].startswith(("  ", "\t"))):
+            if after == len(lines) or not (
+                _ITEM.match(lines[after]) or lines[after].startswith(("  ", "\t"))
+            ):
                 return i
             i = after
         elif match := _FENCE.match(line):
@@ -178,6 +204,10 @@ def list_items(lines: tuple[str, ...], block: Block) -> list[tuple[int, int]]:
     first = _ITEM.match(lines[block.start_line - 1])
     indent = len(first.group(1)) if first else 0
     numbers = range(block.start_line, block.end_line + 1)
-    starts = [n for n in numbers if (match := _ITEM.match(lines[n - 1])) and len(match.group(1)) <= indent]
+    starts = [
+        n for n in numbers if (match := _ITEM.match(lines[n - 1])) and len(match.group(1)) <= indent
+    ]
     ends = [*(n - 1 for n in starts[1:]), block.end_line]
-    return [(start, _last_text(lines, start - 1, end)) for start, end in zip(starts, ends, strict=True)]
+    return [
+        (start, _last_text(lines, start - 1, end)) for start, end in zip(starts, ends, strict=True)
+    ]

@@ -1,7 +1,8 @@
-"""Where a new memory goes in a note, and how lines are cut out again. Pure; `cut` undoes `insertion` to the byte.
+"""Where a new memory goes in a note, and how lines are cut out again. Pure; `cut` undoes
+`insertion` to the byte.
 
-That works because `insertion` puts a text below a new blank line, below the list item that it continues, or below a
-heading that it adds.
+That works because `insertion` puts a text below a new blank line, below the list item that it
+continues, or below a heading that it adds.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def keep_ends(text: str) -> list[str]:
 
 
 def tidy(text: str) -> str:
-    """A text fit for a note: no control characters, no blank lines around it, every fence closed."""
+    """A text fit for a note: no control characters, no blank lines around it, every fence
+    closed.
+    """
     text = _CONTROL.sub("", clean(_ENDS.sub("\n", text).replace("\x00", "")))
     text = _BLANK_ABOVE.sub("", text.rstrip())
     mark = ""
@@ -55,7 +58,9 @@ def tidy(text: str) -> str:
 
 
 def nested(text: str, least: int) -> str:
-    """A text whose headings are at level `least` or below, so that they do not cover what is written after it."""
+    """A text whose headings are at level `least` or below, so that they do not cover what is
+    written after it.
+    """
     lines = text.split("\n")
     levels: dict[int, int] = {}
     mark = ""
@@ -82,15 +87,20 @@ def with_tags(text: str, tags: Sequence[str]) -> str:
     return f"{text}\n\n{marks}" if "\n" in text or text.startswith("#") else f"{text} {marks}"
 
 
-def insertion(text: str, entry: str, *, heading: str = "", own_heading: str = "", bullets: bool = False) -> Insertion:
-    """Where an entry goes: the end of the text, or of the section called `heading`, which is added when missing.
+def insertion(
+    text: str, entry: str, *, heading: str = "", own_heading: str = "", bullets: bool = False
+) -> Insertion:
+    """Where an entry goes: the end of the text, or of the section called `heading`, which is added
+    when missing.
 
-    `own_heading` is always added; with `bullets`, or after a list, a single paragraph becomes an item of a list.
+    `own_heading` is always added; with `bullets`, or after a list, a single paragraph becomes an
+    item of a list.
     """
     eol = _newline(text)
     lines = keep_ends(text)
     place, listed, found = _place(text, len(lines), "" if own_heading else heading)
-    # In a fence that is never closed a list can end in what looks like a heading, and `cut` takes it for one.
+    # In a fence that is never closed a list can end in what looks like a heading, and `cut` takes
+    # it for one.
     listed = listed and not _HEADING.match(lines[place - 1])
     title = own_heading or ("" if found else heading)
     continues = listed and not title
@@ -106,13 +116,17 @@ def insertion(text: str, entry: str, *, heading: str = "", own_heading: str = ""
         blanks = 1 if _RULE.match(entry.partition("\n")[0]) else 0
     top = f"## {title}{eol}" if title else ""
     tail = (eol if ended else "") + (eol if _would_underline(lines, place) else "")
-    start = len(keep_ends(before)) + blanks + ended + bool(title)  # without an end, the first break only ends a line
+    start = (
+        len(keep_ends(before)) + blanks + ended + bool(title)
+    )  # without an end, the first break only ends a line
     made = f"{eol * blanks}{top}{entry.replace(chr(10), eol)}{tail}"
     return Insertion(len(before), made, start, start + entry.count("\n"))
 
 
 def _would_underline(lines: Sequence[str], place: int) -> bool:
-    """Whether a heading with an underline follows, which would take in the entry unless a blank line parts them."""
+    """Whether a heading with an underline follows, which would take in the entry unless a blank
+    line parts them.
+    """
     return place < len(lines) and bool(lines[place].strip()) and not _HEADING.match(lines[place])
 
 
@@ -132,7 +146,9 @@ def _place(text: str, total: int, heading: str) -> tuple[int, bool, bool]:
 
 
 def cut(text: str, start_line: int, end_line: int) -> str:
-    """A text without some of its lines, the blank line above them, and a heading that has only them below it."""
+    """A text without some of its lines, the blank line above them, and a heading that has only them
+    below it.
+    """
     lines = keep_ends(text)
     ended = text.endswith(("\n", "\r"))
     last = end_line >= len(lines)
@@ -152,9 +168,13 @@ def cut(text: str, start_line: int, end_line: int) -> str:
 
 
 def with_front(text: str, key: str, value: str) -> str:
-    """A note whose front matter has a key once, with this value; without a value the key is taken out."""
+    """A note whose front matter has a key once, with this value; without a value the key is taken
+    out.
+    """
     lines, end = keep_ends(text), front_matter(split_lines(text))[1]
-    eol = _newline(text) if not text.startswith("\n") else "\n"  # after a CR alone, an LF would join it
+    eol = (
+        _newline(text) if not text.startswith("\n") else "\n"
+    )  # after a CR alone, an LF would join it
     own = re.compile(rf"{re.escape(key)}[ \t]*:", re.IGNORECASE)
     kept = [line for line in lines[1 : max(1, end - 1)] if not own.match(line)]
     if value:
@@ -179,13 +199,18 @@ def _same(title: str, wanted: str) -> bool:
 def _is_plain(entry: str) -> bool:
     """Whether an entry is one paragraph or already a list, so that it can be an item."""
     lines = entry.split("\n")
-    if any(not line.strip() or _FENCE.match(line) or _HEADING.match(line) or "|" in line for line in lines):
+    if any(
+        not line.strip() or _FENCE.match(line) or _HEADING.match(line) or "|" in line
+        for line in lines
+    ):
         return False
     return not any(re.match(r" {0,3}(?:=+|-+)[ \t]*\Z", line) for line in lines)
 
 
 def _kept_in(text: str, entry: str) -> str:
-    """The entry, its rules indented by a space where one would close an open front matter and swallow the note."""
+    """The entry, its rules indented by a space where one would close an open front matter and
+    swallow the note.
+    """
     if not text.startswith("---") or parse(text).front == parse(f"{text}\n\n{entry}").front:
         return entry
     return "\n".join(f" {line}" if _RULE.match(line) else line for line in entry.split("\n"))

@@ -7,15 +7,23 @@ import unicodedata
 from functools import lru_cache
 
 ENTRY_STEMS = ("memory", "user")
-"""Names, in lower case, of the notes at the root of a workspace that list lasting facts: `MEMORY.md` and `USER.md`."""
+"""Names, in lower case, of the notes at the root of a workspace that list lasting facts:
+`MEMORY.md` and `USER.md`.
+"""
 ENTRY_FILES = tuple(f"{stem}.md" for stem in ENTRY_STEMS)
 _MARKS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"\xef\xbb\xbf", "utf-8"))
-_CONTROL = bytes((*range(9), *range(14, 27), *range(28, 32), 127))  # the escape is common in logs of terminals
+_CONTROL = bytes(
+    (*range(9), *range(14, 27), *range(28, 32), 127)
+)  # the escape is common in logs of terminals
 LONE = re.compile("[\ud800-\udfff]")
 """Half of a character, which valid text does not have."""
 _MOST_CONTROL = 0.05  # of random or packed bytes a tenth are control characters
 _LONGEST_NAME = 80  # bytes
-_MOST_BROKEN = {"utf-8": 0.3, "utf-16-le": 0.02, "utf-16-be": 0.02}  # random pairs of bytes are nearly always letters
+_MOST_BROKEN = {
+    "utf-8": 0.3,
+    "utf-16-le": 0.02,
+    "utf-16-be": 0.02,
+}  # random pairs of bytes are nearly always letters
 
 
 @lru_cache(maxsize=1024)
@@ -32,16 +40,20 @@ def is_entry_file(path: str) -> bool:
 
 
 def decode(data: bytes) -> str:
-    """Text of a file's bytes, with U+FFFD for what is broken; ValueError with the reason if they are not text.
+    """Text of a file's bytes, with U+FFFD for what is broken; ValueError with the reason if they
+    are not text.
 
-    The text is UTF-8, or UTF-16 with its byte order mark. A few bad bytes do not make a file binary.
+    The text is UTF-8, or UTF-16 with its byte order mark. A few bad bytes do not make a file
+    binary.
     """
     text = decode_exactly(data)
     return text if text.isascii() else LONE.sub("\ufffd", text)
 
 
 def decode_exactly(data: bytes) -> str:
-    """The same with a lone surrogate for what is broken, so that `encode_like` gives the very bytes again."""
+    """The same with a lone surrogate for what is broken, so that `encode_like` gives the very bytes
+    again.
+    """
     mark, codec = encoding_of(data)
     body = data[len(mark) : len(data) - len(stray_byte(data))]
     try:
@@ -58,7 +70,9 @@ def decode_exactly(data: bytes) -> str:
 
 
 def _too_many(count: int, text: str, share: float) -> bool:
-    """Whether so many characters of a text are too many; a single one is not, unless there is no other."""
+    """Whether so many characters of a text are too many; a single one is not, unless there is no
+    other.
+    """
     return count > max(1.0, share * len(text)) or 0 < count == len(text)
 
 
@@ -77,13 +91,17 @@ def encoding_of(data: bytes) -> tuple[bytes, str]:
 
 
 def encode_like(text: str, data: bytes) -> bytes:
-    """A text from `decode_exactly`, maybe edited, in the encoding of a file, with its marks and broken bytes."""
+    """A text from `decode_exactly`, maybe edited, in the encoding of a file, with its marks and
+    broken bytes.
+    """
     mark, codec = encoding_of(data)
     return mark + text.encode(codec, _escape(codec)) + stray_byte(data)
 
 
 def safe_name(title: str) -> str:
-    """A part of a file's name made of a title: letters and digits of any script, bounded, the same on every system."""
+    """A part of a file's name made of a title: letters and digits of any script, bounded, the same
+    on every system.
+    """
     words = re.findall(r"[^\W_]+", unicodedata.normalize("NFC", title))
     name = ""
     for word in words:

@@ -1,7 +1,7 @@
 """Which time a question is about, in several languages. The clock is always an argument.
 
-Most questions are about now, whatever their words, so only the others are recognised: those that name a period, those
-in the past tense, and those that ask how something came about.
+Most questions are about now, whatever their words, so only the others are recognised: those that
+name a period, those in the past tense, and those that ask how something came about.
 """
 
 from __future__ import annotations
@@ -15,12 +15,24 @@ from notewell.text.words import STOP_WORDS, lazy_compile, lower, query_terms
 from notewell.types import Span, Tense
 
 _MOST_EVENT_WORDS = 3
-_EVENT_WORDS = ("before", "prior", "vor", "avant", "antes", "前")  # one of which `_EVENT` needs, and it is slow to make
-_BEFORE = lazy_compile(r"(?i)\b(?:before|prior to|vor|avant|antes de)(?:\s+(?:the|dem|der|den|le|la|el))?\s*\Z")
-_BEFORE_IN = lazy_compile(r"(?i)(?:before|vor(?!\s+\w+\s+(?:tag|woche|monat|jahr))|avant(?!-)|antes)\b")
+_EVENT_WORDS = (
+    "before",
+    "prior",
+    "vor",
+    "avant",
+    "antes",
+    "前",
+)  # one of which `_EVENT` needs, and it is slow to make
+_BEFORE = lazy_compile(
+    r"(?i)\b(?:before|prior to|vor|avant|antes de)(?:\s+(?:the|dem|der|den|le|la|el))?\s*\Z"
+)
+_BEFORE_IN = lazy_compile(
+    r"(?i)(?:before|vor(?!\s+\w+\s+(?:tag|woche|monat|jahr))|avant(?!-)|antes)\b"
+)
 _BEFORE_AFTER = lazy_compile(r"\s*(?:之前|以前|前)")
 _SINCE = lazy_compile(
-    r"(?i)(?:\b(?:since|after|seit|nach|ab|depuis|après|desde|después de)(?:\s+(?:the|dem|der))?)\s*\Z"
+    r"(?i)(?:\b(?:since|after|seit|nach|ab|depuis|après|desde|después "
+    r"de)(?:\s+(?:the|dem|der))?)\s*\Z"
 )
 _SINCE_IN = lazy_compile(r"(?i)(?:since|after|seit|nach|depuis|après|desde|después)\b")
 _SINCE_AFTER = lazy_compile(r"\s*(?:以来|以來|之后|以后|之後|以後|起)")
@@ -50,7 +62,8 @@ _HISTORY = lazy_compile(
     r"|历史|歷史|变化|變化|一直以来|曾经|曾經|什么时候|什麼時候|何时|最初|原来|原來|原本|当时|當時|第一|以前|之前|总共|總共|所有"
     r"|昔|最初|いつ|歴史|これまで|언제|처음|역사|예전"
 )
-# Verbs in the past tense ask what happened, or how something was; a request for advice asks neither for now.
+# Verbs in the past tense ask what happened, or how something was; a request for advice asks neither
+# for now.
 _PAST = lazy_compile(
     r"(?i)\b(?:should (?:i|we)|would you|you (?:think|suggest|recommend|advise)|soll(?:te)? ich|sollen wir|devrais-je"
     r"|devrions-nous|debo|debería(?:mos)?"
@@ -60,7 +73,8 @@ _PAST = lazy_compile(
     r"|era|eran|fue|fueron|hubo|hab[ií]an?|ten[ií]an?|estaban?|pod[ií]an?|hac[ií]an?|\w{3,}aba[ns]?|\w{3,}ieron|\w{3,}aron)\b"
 )
 _PERFECT = lazy_compile(r"(?i)\b(?:have|has)\s+(?:\w+\s+){0,2}had\b")
-# A question about what is recent asks for the present state, in whatever tense; these words are not what it is about.
+# A question about what is recent asks for the present state, in whatever tense; these words are not
+# what it is about.
 _RECENT = lazy_compile(
     r"(?i)\b(?:recent(?:ly)?|latest|newest|current(?:ly)?|now|nowadays|still|any ?more|at the moment|these days"
     r"|zuletzt|neueste\w*|aktuell\w*|jetzt|derzeit|zurzeit|inzwischen|mittlerweile|noch|heutzutage"
@@ -77,7 +91,9 @@ _AMOUNT = lazy_compile(
 
 @dataclass(frozen=True, slots=True)
 class TimeAsked:
-    """The days that a question names, the last of its period, the terms of `before the move`, its tense and subject."""
+    """The days that a question names, the last of its period, the terms of `before the move`, its
+    tense and subject.
+    """
 
     dates: tuple[Span, ...]
     until: dt.date | None
@@ -97,7 +113,9 @@ def time_asked(text: str, now: dt.datetime) -> TimeAsked:
         first, last = ahead.start() if ahead else start, end + (behind.end() if behind else 0)
         rest = f"{rest[:first]} {rest[last:]}"
         if ahead or behind or _BEFORE_IN.match(span.words):
-            ends.append(span.start - dt.timedelta(days=1) if span.start > dt.date.min else span.start)
+            ends.append(
+                span.start - dt.timedelta(days=1) if span.start > dt.date.min else span.start
+            )
             continue
         dates.insert(0, span)
         if not (_SINCE_IN.match(span.words) or _SINCE.search(head) or _SINCE_AFTER.match(tail)):
@@ -113,7 +131,9 @@ def time_asked(text: str, now: dt.datetime) -> TimeAsked:
 
 
 def _event_words(event: re.Match[str]) -> tuple[tuple[str, ...], str]:
-    """The terms of what happened, up to the first small word, and what of the match is more of the question."""
+    """The terms of what happened, up to the first small word, and what of the match is more of the
+    question.
+    """
     words = next(group for group in event.groups() if group).split()
     small = (i for i, word in enumerate(words) if word.lower() in STOP_WORDS)
     end = min(next(small, len(words)), _MOST_EVENT_WORDS)

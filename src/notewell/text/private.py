@@ -1,9 +1,9 @@
 """`<private>` blocks: what of a text they hide. Pure.
 
-A block ends at its own `</private>`, however many blocks are inside of it. One without an end hides the rest of its
-section and no more: what stands before the next heading that is not below the one above the mark. Above all headings it
-ends at the first one, in front matter at the end of that, and in a code block at the latest where the code ends. A mark
-in back quotes is only mentioned.
+A block ends at its own `</private>`, however many blocks are inside of it. One without an end hides
+the rest of its section and no more: what stands before the next heading that is not below the one
+above the mark. Above all headings it ends at the first one, in front matter at the end of that, and
+in a code block at the latest where the code ends. A mark in back quotes is only mentioned.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ def blocks(text: str) -> list[Block]:
 
 
 def balanced(text: str) -> str:
-    """A text in which every block ends: one without an end gets it, an end without a beginning is written as text."""
+    """A text in which every block ends: one without an end gets it, an end without a beginning is
+    written as text.
+    """
     marks = _marks(text)
     text = _escaped(text, marks.stray)
     if marks.unclosed:
@@ -73,14 +75,22 @@ def balanced(text: str) -> str:
 
 
 def unmarked(text: str) -> str:
-    """A text, such as a heading, in which every mark is written as text, so that it opens and ends nothing."""
+    """A text, such as a heading, in which every mark is written as text, so that it opens and ends
+    nothing.
+    """
     return _escaped(text, _each(text))
 
 
 def unclosed(safe: str) -> str:
-    """From which line on a text, which is without its secrets, lacks a part because the end of a block is missing."""
+    """From which line on a text, which is without its secrets, lacks a part because the end of a
+    block is missing.
+    """
     at = safe.find(_SAID)
-    return f"private from line {len(split_lines(safe[:at]))} on: its <private> is never closed" if at >= 0 else ""
+    return (
+        f"private from line {len(split_lines(safe[:at]))} on: its <private> is never closed"
+        if at >= 0
+        else ""
+    )
 
 
 def is_about_unclosed(reason: str) -> bool:
@@ -102,7 +112,9 @@ def _marks(text: str) -> _Marks:
 
 def _each(text: str) -> Iterator[re.Match[str]]:
     """The marks of a text that are not only mentioned."""
-    for mark in _MARK.finditer(text) if "<" in text else ():  # few texts are worth the 1 ms of making it
+    for mark in (
+        _MARK.finditer(text) if "<" in text else ()
+    ):  # few texts are worth the 1 ms of making it
         if not text[mark.start() - 1 : mark.start()] == "`" == text[mark.end() : mark.end() + 1]:
             yield mark
 
@@ -114,7 +126,9 @@ def _escaped(text: str, marks: Iterable[re.Match[str]]) -> str:
 
 
 def _with_ends(text: str, marks: _Marks) -> Iterator[tuple[re.Match[str], int]]:
-    """The marks that no other one closes, in order, each with the place where what it hides ends."""
+    """The marks that no other one closes, in order, each with the place where what it hides
+    ends.
+    """
     starts = [0, *(one.end() for one in _BREAK.finditer(text))]
     parsed = parse(text)
     headings: list[tuple[int, int]] = []  # the offset of each and its level
@@ -127,8 +141,11 @@ def _with_ends(text: str, marks: _Marks) -> Iterator[tuple[re.Match[str], int]]:
     below_front = _below_front(parsed.lines)
     front = starts[max(0, below_front - 1)]  # the rule below the front matter stays
     code = _Code(parsed.lines, starts, below_front)
-    # A block above all headings that does end may mention the mark in code, which then takes the end for its own.
-    taken = max((one.end for one in marks.blocks if one.end > (code.end(one.start) or one.end)), default=0)
+    # A block above all headings that does end may mention the mark in code, which then takes the
+    # end for its own.
+    taken = max(
+        (one.end for one in marks.blocks if one.end > (code.end(one.start) or one.end)), default=0
+    )
     for mark in marks.unclosed:
         at = mark.start()
         above = bisect_right(offsets, at) - 1
@@ -148,7 +165,9 @@ def _below_front(lines: Sequence[str]) -> int:
 
 
 class _Code:
-    """The fenced code blocks of a text, by their offsets: from the line that opens one to the line that closes it."""
+    """The fenced code blocks of a text, by their offsets: from the line that opens one to the line
+    that closes it.
+    """
 
     def __init__(self, lines: Sequence[str], starts: Sequence[int], first: int) -> None:
         self._begins: list[int] = []

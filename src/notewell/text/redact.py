@@ -12,7 +12,8 @@ from typing import Any
 from notewell.errors import SettingsError
 from notewell.types import Notice
 
-VERSION = "redact-4"  # the version of the rules in `secret*.py`; an index built by another version is rebuilt
+# the version of the rules in `secret*.py`; an index built by another version is rebuilt
+VERSION = "redact-4"
 
 _MOST_FOREIGN, _LONGEST_FOREIGN, _MOST_MEMORY_BYTES = 50, 1_000, 8 << 20
 
@@ -29,8 +30,8 @@ class Redacted:
 class Redactor:
     """Replaces secrets by `[redacted:kind]`; `patterns` are additional expressions of the user's.
 
-    `foreign` ones come with a workspace, so they run only under an engine that takes linear time: google-re2. What is
-    not used of them is in `notices`.
+    `foreign` ones come with a workspace, so they run only under an engine that takes linear time:
+    google-re2. What is not used of them is in `notices`.
     """
 
     patterns: tuple[str, ...] = ()
@@ -48,7 +49,11 @@ class Redactor:
     @property
     def signature(self) -> str:
         """Equal for redactors that change every text in the same way."""
-        own = hashlib.blake2b("\0".join(self._used).encode(), digest_size=6).hexdigest() if self._used else ""
+        own = (
+            hashlib.blake2b("\0".join(self._used).encode(), digest_size=6).hexdigest()
+            if self._used
+            else ""
+        )
         return f"{VERSION}{own and ':'}{own}"
 
     def __call__(self, text: str) -> Redacted:
@@ -59,7 +64,11 @@ class Redactor:
         text = without_secrets(text, counts)
         for pattern in self._compiled:
             text = "".join(
-                part if n % 2 else pattern.sub(lambda m: mark("pattern", m.group(), counts) if m.group() else "", part)
+                part
+                if n % 2
+                else pattern.sub(
+                    lambda m: mark("pattern", m.group(), counts) if m.group() else "", part
+                )
                 for n, part in enumerate(re.split(r"(\[redacted:[a-z0-9-]+\])", text))
             )
         return Redacted(text, dict(counts))
@@ -73,18 +82,22 @@ def compiled(patterns: Sequence[str]) -> tuple[re.Pattern[str], ...]:
             pattern = re.compile(text)
         except (re.error, OverflowError, RecursionError) as error:
             raise SettingsError(
-                f"redact.patterns: {text!r} is not a regular expression: {error}", hint="use the syntax of Python's re"
+                f"redact.patterns: {text!r} is not a regular expression: {error}",
+                hint="use the syntax of Python's re",
             ) from None
         if pattern.match(""):
             raise SettingsError(
-                f"redact.patterns: {text!r} matches the empty text", hint="make it match at least one character"
+                f"redact.patterns: {text!r} matches the empty text",
+                hint="make it match at least one character",
             )
         found.append(pattern)
     return tuple(found)
 
 
 def linear_of(patterns: Sequence[str]) -> tuple[dict[str, Any], tuple[Notice, ...]]:
-    """The expressions of a workspace file under google-re2, and a notice about those that are not used."""
+    """The expressions of a workspace file under google-re2, and a notice about those that are not
+    used.
+    """
     if not patterns:
         return {}, ()
     found: dict[str, Any] = {}
@@ -92,7 +105,10 @@ def linear_of(patterns: Sequence[str]) -> tuple[dict[str, Any], tuple[Notice, ..
     try:
         import re2  # noqa: PLC0415 - an extra, and few workspaces have such patterns
     except ImportError:
-        why = "such an expression could run without end, and google-re2, which bounds it, is not installed"
+        why = (
+            "such an expression could run without end, and google-re2, which bounds it, is not "
+            "installed"
+        )
         hint = f"pip install 'notewell[re2]', or {hint}"
         return {}, (_unused(patterns, why, hint),)
     options = re2.Options()
@@ -114,5 +130,7 @@ def linear_of(patterns: Sequence[str]) -> tuple[dict[str, Any], tuple[Notice, ..
 
 
 def _unused(patterns: Sequence[str], why: str, hint: str) -> Notice:
-    message = f"{len(patterns)} of redact.patterns in the workspace's notewell.toml are not used: {why}"
+    message = (
+        f"{len(patterns)} of redact.patterns in the workspace's notewell.toml are not used: {why}"
+    )
     return Notice("redaction_not_used", message, hint)

@@ -1,7 +1,8 @@
-"""The one parser of references: every way in which people, notes and programs name a document or a part of it. Pure.
+"""The one parser of references: every way in which people, notes and programs name a document or a
+part of it. Pure.
 
-docs/references.md has a table of the forms. A file name may contain `:` and `#`, so a text can have several readings;
-only who knows the files can choose, and takes the first reading that names one.
+docs/references.md has a table of the forms. A file name may contain `:` and `#`, so a text can have
+several readings; only who knows the files can choose, and takes the first reading that names one.
 """
 
 from __future__ import annotations
@@ -25,13 +26,16 @@ _LINES = re.compile(r"L?(\d{1,18})(?:-L?(\d{1,18}))?\Z", re.IGNORECASE)
 _COLON = re.compile(r"(?P<name>.*[^:]):(?P<lines>\d{1,18}(?:-\d{1,18})?)\Z", re.DOTALL)
 _TARGET = r"(<[^<>\n]{1,1000}>|[^\s()<>]{1,1000}(?:\([^\s()]{0,300}\)[^\s()]{0,300})?)"
 MARKDOWN_LINK = re.compile(rf"\]\([ \t]*{_TARGET}(?:[ \t]+[\"'(][^\n]{{0,300}}?[\"')])?[ \t]*\)")
-LINK_DEFINITION = re.compile(rf"^ {{0,3}}\[(?!\^)[^\[\]\n]{{1,300}}\]:[ \t]*{_TARGET}", re.MULTILINE)
+LINK_DEFINITION = re.compile(
+    rf"^ {{0,3}}\[(?!\^)[^\[\]\n]{{1,300}}\]:[ \t]*{_TARGET}", re.MULTILINE
+)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference as it was written, and what it may mean: names with the part that is asked for, the likeliest first.
+    """A reference as it was written, and what it may mean: names with the part that is asked for,
+    the likeliest first.
 
     The first reading takes all of the text as a name, which only an existing file can confirm.
     """
@@ -41,7 +45,9 @@ class Reference:
 
     @property
     def usual(self) -> End:
-        """The likeliest reading for one who does not know the files: with the shortest name that has a known ending."""
+        """The likeliest reading for one who does not know the files: with the shortest name that
+        has a known ending.
+        """
         named = [end for end in self.readings if end.name.casefold().endswith(ENDINGS)]
         if named:
             return min(named, key=lambda end: len(end.name))
@@ -68,7 +74,9 @@ def parse_reference(written: str) -> Reference:
         found += _readings(inner)
         if "\\" in inner:
             found += _readings(inner.replace("\\", "/"))
-    return Reference(exact, tuple(end for end in dict.fromkeys((*found, *_readings(text))) if end.name))
+    return Reference(
+        exact, tuple(end for end in dict.fromkeys((*found, *_readings(text))) if end.name)
+    )
 
 
 def target_end(target: str) -> End:
@@ -87,7 +95,10 @@ def _readings(text: str) -> list[End]:
     if match := _COLON.match(text):
         found.append(End(match["name"].strip(), anchor_of(f"L{match['lines']}")))
     signs = [match.start() for match in re.finditer("#", text)]
-    found += [End(text[:at].strip(), anchor_of(text[at + 1 :])) for at in (*signs[:_MOST_SPLITS], *signs[-1:])]
+    found += [
+        End(text[:at].strip(), anchor_of(text[at + 1 :]))
+        for at in (*signs[:_MOST_SPLITS], *signs[-1:])
+    ]
     return [*found, End(text)]
 
 
@@ -97,7 +108,9 @@ def is_address(name: str) -> bool:
 
 
 def anchor_of(text: str) -> str:
-    """What follows `#`, in one form: lines as `L3-L9`, a block as `^name`, of nested headings the last one."""
+    """What follows `#`, in one form: lines as `L3-L9`, a block as `^name`, of nested headings the
+    last one.
+    """
     text = " ".join(text.split())
     if text[:1] in ("L", "l") and (lines := lines_of(text)):
         first, last = lines

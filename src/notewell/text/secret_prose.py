@@ -1,8 +1,9 @@
-"""Secrets in a sentence: "the pw of the router is …", "… ist das Passwort", "login: admin / …". Pure.
+"""Secrets in a sentence: "the pw of the router is …", "… ist das Passwort", "login: admin / …".
+Pure.
 
 Words for secrets are looked for first, as most texts have few of them; then the value decides: it
-stands where such a sentence has it, and it looks like one. What is read around a word is bounded, so
-any text takes time linear in its length.
+stands where such a sentence has it, and it looks like one. What is read around a word is bounded,
+so any text takes time linear in its length.
 """
 
 from __future__ import annotations
@@ -65,8 +66,16 @@ _WORDS = (
     ("ключ", r"(?<![^\W\d_])ключ", "key"),
     ("密钥", "密钥", "key"),
     ("密鑰", "密鑰", "key"),
-    ("キー", r"(?:(?<![主部\u30a0-\u30ff])|(?<=アクセス)|(?<=シークレット))キー(?![\u30a0-\u30ff])", "key"),
-    ("키", r"(?:(?<![가-힣])|(?<=인증)|(?<=보안)|(?<=비밀))(?<!기본 )(?<!외래 )키(?![가-힣]{2})", "key"),
+    (
+        "キー",
+        r"(?:(?<![主部\u30a0-\u30ff])|(?<=アクセス)|(?<=シークレット))キー(?![\u30a0-\u30ff])",
+        "key",
+    ),
+    (
+        "키",
+        r"(?:(?<![가-힣])|(?<=인증)|(?<=보안)|(?<=비밀))(?<!기본 )(?<!외래 )키(?![가-힣]{2})",
+        "key",
+    ),
     ("пин", r"(?<![^\W\d_])пин(?:-?код)?", "pin"),
     ("暗証番号", "暗証番号", "pin"),
     ("핀번호", "핀번호", "pin"),
@@ -75,9 +84,11 @@ _WIFI = lazy_compile(r"wi-?fi|wlan|вайфа|wpa")
 _PHRASES = ("passphrase", "phrase secr", "frase se", "wachtwoordzin", "парольн", "パスフレーズ")
 _OF_PHRASE = lazy_compile(r"(?:phrase|frase) (?:de )?\Z")
 _OF_PROGRAM = lazy_compile(
-    r"(?:api|access|account|admin|auth|client|encryption|licen[cs]e|master|private|secret|signing)[-_ ]?\Z"
+    r"(?:api|access|account|admin|auth|client|encryption|licen[cs]e|master|private|secret|signing)[-_ "
+    r"]?\Z"
 )
-# Words that are also those for the key of a door, of a table or of a keyboard, and what makes them that of a program.
+# Words that are also those for the key of a door, of a table or of a keyboard, and what makes them
+# that of a program.
 _MANY_KEYS = ("chave", "llave", "sleutel", "klucz", "キー", "키")
 _KEY_OF = lazy_compile(
     r"(?<![a-z])api(?![a-z])|acc?es|dostęp|toegang|licen|crypt|cript|szyfr|priv|prywat|secre|segre|tajn"
@@ -97,7 +108,8 @@ _FIRM = _each(
     " jest brzmi będzie pozostaje teraz это будет остался теперь ещё еще → -> — – -"
 )
 _SOFT = _each("to auf a à en in para na naar на como come jako als")
-# After a verb such as "changed", those before the new value say so as "is" does, and others as the soft ones do.
+# After a verb such as "changed", those before the new value say so as "is" does, and others as the
+# soft ones do.
 _INTO = _each("to naar para")
 _ONTO = _INTO | _each("durch par por su")
 _CHANGED = lazy_compile(
@@ -117,7 +129,10 @@ _SIGNS = (":", "：")
 _COLON = lazy_compile(r"[*_`]{0,3}[ \u00a0\u202f]?[:：]")
 # Words that `secret_words` does not know, so that a colon right behind them is for this module.
 _NOT_IN_WORDS = tuple(
-    _each("mdp psw ww passe wachtwoordzin phrase frase parola schlüssel clé chiave chave llave sleutel klucz")
+    _each(
+        "mdp psw ww passe wachtwoordzin phrase frase parola schlüssel clé chiave chave llave "
+        "sleutel klucz"
+    )
 )
 _LINKS_MOST, _PIECES_MOST = 6, 14
 _STOPS = (".", "!", "?", ";", "|")
@@ -129,7 +144,9 @@ _NEAR = lazy_compile(
     r"|sigue|pasó|continua|passou|è)(?!\w))"
 )
 # What stands for "of the printer" where a noun has cases.
-_GENITIVE = lazy_compile(r"(?<=парол[ья])\s+[^\W\d_]{3,20}\s*\Z|(?<=has[łl][oa])\s+[^\W\d_]{3,20}\s*\Z")
+_GENITIVE = lazy_compile(
+    r"(?<=парол[ья])\s+[^\W\d_]{3,20}\s*\Z|(?<=has[łl][oa])\s+[^\W\d_]{3,20}\s*\Z"
+)
 # Nouns that make another thing of the word before them.
 _NOUN = lazy_compile(
     r"[\s-]*(?:manager|polic|hash|librar|reset|field|form|prompt|rotat|length|generat|file|protect|store|databas|entry"
@@ -141,8 +158,12 @@ _ENDS = lazy_compile(
     r"[\"'”“»*`_]*\s*(?:\Z|[.,;:!?)\n|]|(?:for|of|to|on|at|in|and|now|für|fürs|vom?|der|des|am|im|zum|du|de|del|des|pour"
     r"|para|do|da|no|di|della|per|van|voor|op|od|dla|i|от|для|к|и)(?!\w))"
 )
-_COPULAS = _each("is was ist war est es era é è to jest as als comme como come jako это — – - 是 就是 가 이")
-_ABOUT = _each("about where why how when with without not no over über ohne sans sin sem senza zonder bez без")
+_COPULAS = _each(
+    "is was ist war est es era é è to jest as als comme como come jako это — – - 是 就是 가 이"
+)
+_ABOUT = _each(
+    "about where why how when with without not no over über ohne sans sin sem senza zonder bez без"
+)
 _OF_SOMETHING = lazy_compile(
     r"\s+(?:(?:for|of|to|fürs?|vom?|der|du|de|del|pour|para|do|da|di|per|van|voor|od|от|для|к)\s+)?[^\s\d.,;:!?|]{2,30}(?=\s)"
 )
@@ -164,17 +185,23 @@ _OPENERS = "\"'`“”„«»「『*_"
 _CLOSING = "\"'`“”»«」』*_"
 _CLOSERS = frozenset(_CLOSING)
 _LEAD = lazy_compile(rf"[ \t\u00a0\u202f({_OPENERS}]{{0,6}}")
-# All but blanks, quotes, `|<>` and the scripts from Hangul on. Python makes a class character by character, so
-# naming the 61,000 that do not belong to it takes 1.7 ms at the first use, and naming those that do takes .3.
-_VALUE = lazy_compile(r"[\x00-\x08\x0e-\x1b!#-&(-;=?-_a-{}-\x84\x86-\x9f¡-ª¬-º¼-\u10ff\U00010000-\U0010ffff]{4,256}")
+# All but blanks, quotes, `|<>` and the scripts from Hangul on. Python makes a class character by
+# character, so naming the 61,000 that do not belong to it takes 1.7 ms at the first use, and naming
+# those that do takes .3.
+_VALUE = lazy_compile(
+    r"[\x00-\x08\x0e-\x1b!#-&(-;=?-_a-{}-\x84\x86-\x9f¡-ª¬-º¼-\u10ff\U00010000-\U0010ffff]{4,256}"
+)
 _TRAIL = ".,;:?)]}*_"
-_PHRASE = lazy_compile(r"(?:[^\W\d_]{2,14} ){2,9}[^\W\d_]{2,14}(?=[ \u00a0]?(?P<close>[\"'`”“»」』])|\.?\s*(?:\n|\Z))")
+_PHRASE = lazy_compile(
+    r"(?:[^\W\d_]{2,14} ){2,9}[^\W\d_]{2,14}(?=[ \u00a0]?(?P<close>[\"'`”“»」』])|\.?\s*(?:\n|\Z))"
+)
 _SAYS = lazy_compile(
     r"(?<!\w)(?:see|ask|keep|kept|use|is|are|be|must|the|at|in|it|never|not|on|siehe|frag\w*|steht|im|voir|demande\w*"
     r"|ver|pedir|está|zie|vedi|chiedere|zapytaj|zobacz)(?!\w)"
 )
 
-# What stands behind a word in another script: nearly always the value, as these write without "for the".
+# What stands behind a word in another script: nearly always the value, as these write without "for
+# the".
 _AFTER = lazy_compile(r"(?P<between>[ \t:→(*\"'`\u2010-\ufffd]{0,24})(?P<value>[!-~]{4,256})")
 _SAYS_IT = "是为為：:→はがのを는은가이「『“改成了"
 _YET = lazy_compile(
@@ -184,7 +211,9 @@ _TURNED = lazy_compile(
     r"[\"'`」』”]?[ ]?(?:\(으\)|으)?로[ ]?(?:바[꾸꿨꿔꿈뀌뀐]|변경|설정|재설정|수정|교체|갱신|정[했함])"
 )
 _UNITS = "年月日位桁文字个個次回时時号년월일자개번회"
-_BEFORE = lazy_compile(r"(?P<value>[!-~]{6,80})[\"'`」』”]?[ ]?(?:就?是|が|は|가|이|为|為)[ \u3040-\ufffd]{0,14}\Z")
+_BEFORE = lazy_compile(
+    r"(?P<value>[!-~]{6,80})[\"'`」』”]?[ ]?(?:就?是|が|は|가|이|为|為)[ \u3040-\ufffd]{0,14}\Z"
+)
 
 _IS = frozenset("是がは가이为為")
 
@@ -194,9 +223,12 @@ _LOGIN = lazy_compile(
     r"(?<![a-z])log(?:in|on| in| on)|sign in|cred(?:ential)?s|zugang|zugäng|anmeld|accès|connexion|identifiant"
     r"|acceso|acesso|accesso|inlog|логин|вход|账号|帳號|登录|ログイン|로그인|계정"
 )
-_LOGIN_WITH = lazy_compile(r"login (?:with|as|using) [\w.@+-]{2,64} (?:and|/) (?:password |pw )?[\"'`]?")
+_LOGIN_WITH = lazy_compile(
+    r"login (?:with|as|using) [\w.@+-]{2,64} (?:and|/) (?:password |pw )?[\"'`]?"
+)
 
-# Names, numbers and addresses that a sentence about passwords may well have where the value would be.
+# Names, numbers and addresses that a sentence about passwords may well have where the value would
+# be.
 _NAMED = lazy_compile(
     r"(?i:\d{0,2}-?(?:1password|keepass|bitwarden|lastpass|argon2|bcrypt|scrypt|pbkdf2|sha-?\d|md5|base64|hmac|aes|rsa"
     r"|utf-?8|oauth|ed25519|x\.?509|rfc|iso-?\d|fido2|x86|p[a@]ssw[o0]rd))"
@@ -205,17 +237,21 @@ _ORDINARY = lazy_compile(
     r"\d{1,3}-?[A-Za-zÀ-ÿ][a-zà-ÿ]*"  # 24h, 12-character, 2nd
     r"|(?:\d{1,4}(?:h|min|m|ms|s|d|x|w|am|pm))+|\d\d?:\d\d(?:[ap]m)?"
     r"|\d{4}-\d\d-\d\d[T\d:.Z+-]*|v?\d+(?:[./:-]\w{1,6})+"
-    r"|[a-z]{0,3}(?:[A-Z][a-z]+){2,}[A-Z]{0,3}\d{0,4}|[a-z]{1,3}[A-Z][a-z]+\d{0,4}"  # GitHub2, iPhone15
+    # GitHub2, iPhone15
+    r"|[a-z]{0,3}(?:[A-Z][a-z]+){2,}[A-Z]{0,3}\d{0,4}|[a-z]{1,3}[A-Z][a-z]+\d{0,4}"
     r"|[A-Z]{2,10}(?:-?[A-Z0-9]{1,6})*"  # SHOP-1432, RTX4090
     r"|\w+(?:[./-]\w+)*\.(?:md|txt|py|js|ts|json|ya?ml|toml|env|pdf|docx?|xlsx?|csv|html?|png|jpe?g|zip|gz|conf|ini"
     r"|sh|kdbx|pem|key|com|org|net|io|de|dev|local|internal|test)(?:[#:?/].*)?"
     r"|[\w.+-]+@[\w.-]+|[\w!]+[=(].*|.*(?:\]\(|://).*|\d?[A-Z0-9]{2,4}-[a-z]+|[a-zà-ÿ]{2,}\d{1,3}[a-z]"
 )
-# Names of a program with `_` in them: in small letters, in capitals, or of words with hardly a digit.
+# Names of a program with `_` in them: in small letters, in capitals, or of words with hardly a
+# digit.
 _SMALL_PART = r"(?:\d{0,2}[a-z]+(?:\d{1,3}[a-z]*)?|\d{1,4})"
 _GREAT_PART = r"(?:\d{0,2}[A-Z]+(?:\d{1,3}[A-Z]*)?|\d{1,4})"
 _WORD_PART = r"(?:[A-Z]?[a-z]{2,}(?:[A-Z][a-z]+)*|[A-Z]{2,}|v)\d?"
-_NAME_OF_CODE = lazy_compile(rf"_*(?:{'|'.join(f'{p}(?:_+{p})*' for p in (_SMALL_PART, _GREAT_PART, _WORD_PART))})_*")
+_NAME_OF_CODE = lazy_compile(
+    rf"_*(?:{'|'.join(f'{p}(?:_+{p})*' for p in (_SMALL_PART, _GREAT_PART, _WORD_PART))})_*"
+)
 _PARTS_OF_NAMES = _each(
     "api app attr check column config db env field file func hash id ids key name num param pass password path pin pwd"
     " secret table test tests the tmp token type user users uuid val value var"
@@ -230,11 +266,14 @@ _SAID = _each(
 _PIN = lazy_compile(r"(?a)\d{4,8}(?![\w/-]|[.:,]\d)")
 _DIGITS = lazy_compile(r"\d{5,12}(?![\w/-]|[.:,]\d)")
 _MANY = lazy_compile(r"(?a)\d{4,12}(?![\w/-]|[.:,]\d)")
-_UNIT = lazy_compile(r"[ ]?(?:digit|char|zeichen|stell|bit|byte|letter|day|word|time|chiffre|cifra|cyfr|цифр|row|entr)")
+_UNIT = lazy_compile(
+    r"[ ]?(?:digit|char|zeichen|stell|bit|byte|letter|day|word|time|chiffre|cifra|cyfr|цифр|row|entr)"
+)
 _YEAR = lazy_compile(r"(?:19|20)\d\d\Z")
 
 
-# A search for one letter is far quicker than one for a word, so each word is looked for by a rare letter of it.
+# A search for one letter is far quicker than one for a word, so each word is looked for by a rare
+# letter of it.
 _RARE = "vkpwzghc"
 
 
@@ -264,10 +303,14 @@ def _finders() -> tuple[list[_Finder], list[_Finder]]:
     """For words of ASCII alone, and for the others; made when the first text is read."""
     groups: dict[str, list[tuple[str, str, str]]] = {}
     for row in _WORDS:
-        letter = next((c for c in _RARE if c in row[0]), row[0]) if row[0].isascii() else max(row[0])
+        letter = (
+            next((c for c in _RARE if c in row[0]), row[0]) if row[0].isascii() else max(row[0])
+        )
         groups.setdefault(letter, []).append(row)
     made = [_Finder(letter, rows) for letter, rows in groups.items()]
-    return [one for one in made if one.letter.isascii()], [one for one in made if not one.letter.isascii()]
+    return [one for one in made if one.letter.isascii()], [
+        one for one in made if not one.letter.isascii()
+    ]
 
 
 def told(text: str, lowered: str) -> list[Value]:
@@ -296,7 +339,9 @@ class _Sentence:
 
     def values(self) -> Iterator[Value]:
         """What the sentence tells, at most one value after the word and one before it."""
-        if _NOUN.match(self.lowered, self.end) or (self.kind == "key" and not self._is_secret_key()):
+        if _NOUN.match(self.lowered, self.end) or (
+            self.kind == "key" and not self._is_secret_key()
+        ):
             return
         if max(self.text[self.end : self.end + 1], self.text[self.start]) >= "\u2e80":
             yield from self._joined()
@@ -311,13 +356,17 @@ class _Sentence:
             return _OF_PROGRAM.search(self.lowered, self.first, self.start) is not None
         elif self.lowered.startswith(_MANY_KEYS, self.start):
             return (
-                _KEY_OF.search(self.lowered, max(self.first, self.start - 40), min(self.last, self.end + 40))
+                _KEY_OF.search(
+                    self.lowered, max(self.first, self.start - 40), min(self.last, self.end + 40)
+                )
                 is not None
             )
         return True
 
     def _after(self) -> Iterator[Value]:
-        """The first value that the rest of the line names: directly, or after "is", ":" and the like."""
+        """The first value that the rest of the line names: directly, or after "is", ":" and the
+        like.
+        """
         colon = _COLON.match(self.lowered, self.end, self.last)
         own = colon and (self.kind == "pin" or self.lowered.startswith(_NOT_IN_WORDS, self.start))
         if colon and (own or self._is_phrase()):
@@ -338,16 +387,22 @@ class _Sentence:
             firm = (
                 sign
                 or word in _FIRM
-                or (word == "to" and self.lowered.startswith(("hasł", "haslo", "klucz"), self.start))
+                or (
+                    word == "to" and self.lowered.startswith(("hasł", "haslo", "klucz"), self.start)
+                )
             )
             changed = word in _ONTO and self._is_changed(piece.start())
             if firm or changed or word in _SOFT:
                 links += 1
                 until = piece.start() + sign * (len(word) - 1)
-                near = _NEAR.match(self.lowered, self.end, until) or _GENITIVE.match(self.lowered, self.end, until)
+                near = _NEAR.match(self.lowered, self.end, until) or _GENITIVE.match(
+                    self.lowered, self.end, until
+                )
                 still = _STILL.match(self.lowered, piece.end(), self.last) if firm else None
                 firm |= changed and word in _INTO
-                if told := self._at(still.end() if still else piece.end(), firm=firm, near=near is not None):
+                if told := self._at(
+                    still.end() if still else piece.end(), firm=firm, near=near is not None
+                ):
                     yield told
                     return
 
@@ -357,13 +412,16 @@ class _Sentence:
         return _CHANGED.search(self.lowered, begin, until) is not None
 
     def _is_listed(self) -> bool:
-        """Whether the line lists what an account has, as in "network Finch, password X", and ends after the value."""
+        """Whether the line lists what an account has, as in "network Finch, password X", and ends
+        after the value.
+        """
         if not self.lowered.endswith((", ", "; "), self.first, self.start):
             return False
         found = _PIECE.search(self.text, self.end, self.last)
         return (
             found is not None
-            and _END.match(self.text, found.start() + len(found[0].rstrip(_TRAIL)), self.last) is not None
+            and _END.match(self.text, found.start() + len(found[0].rstrip(_TRAIL)), self.last)
+            is not None
             and _ACCOUNT.search(self.lowered, self.first, self.start) is not None
         )
 
@@ -423,7 +481,9 @@ class _Sentence:
         )
 
     def _phrase(self, at: int, start: int, *, quoted: bool) -> Value | None:
-        """A few plain words: in quotes, or after a colon to the end of the line if they say nothing else."""
+        """A few plain words: in quotes, or after a colon to the end of the line if they say nothing
+        else.
+        """
         found = _PHRASE.match(self.text, start)
         if not found:
             return None
@@ -502,7 +562,11 @@ def _pairs(text: str, lowered: str) -> Iterator[Value]:
         start = at + 3 + (text[at + 3 : at + 4] in ("`", '"', "'"))
         found = _VALUE.match(text, start) if user else None
         value = found[0].rstrip(_TRAIL) if found else ""
-        if _strong(value) and _sure(value) and _LOGIN.search(lowered, max(0, at - _PAIR_WINDOW), at):
+        if (
+            _strong(value)
+            and _sure(value)
+            and _LOGIN.search(lowered, max(0, at - _PAIR_WINDOW), at)
+        ):
             yield start, start + len(value), "password"
     at = lowered.find("login")
     while at >= 0:
@@ -514,7 +578,9 @@ def _pairs(text: str, lowered: str) -> Iterator[Value]:
 
 
 def _strong(value: str) -> bool:
-    """Whether a value looks made up: not words with numbers after them, nor a name of any known form."""
+    """Whether a value looks made up: not words with numbers after them, nor a name of any known
+    form.
+    """
     if len(value) < _LEAST or len(set(value)) < 4 or not not_stand_in(value):
         return False
     if _NAMED.match(value) or _ORDINARY.fullmatch(value) or not any(c.isalpha() for c in value):
@@ -525,12 +591,16 @@ def _strong(value: str) -> bool:
 
 
 def _sure(value: str) -> bool:
-    """Whether a strong value is more than letters with digits among them, as a part number is too."""
+    """Whether a strong value is more than letters with digits among them, as a part number is
+    too.
+    """
     return mixed(value) or (_SYMBOL.search(value) is not None and has_digit(value))
 
 
 def _weak(value: str) -> bool:
-    """Whether a value is made of words and a number, as people choose theirs: `blue-fish-88`, `Winter2019!`."""
+    """Whether a value is made of words and a number, as people choose theirs: `blue-fish-88`,
+    `Winter2019!`.
+    """
     return (
         len(value) >= _LEAST
         and has_digit(value)
@@ -542,7 +612,9 @@ def _weak(value: str) -> bool:
 
 
 def _chosen(value: str) -> bool:
-    """Whether words with `_` between them are a password such as `gato_azul_58`, and not a name in a program."""
+    """Whether words with `_` between them are a password such as `gato_azul_58`, and not a name in
+    a program.
+    """
     return (
         value.rstrip("!")[-2:].isdigit()
         and not value.isupper()

@@ -1,7 +1,8 @@
-"""Values beside a word for a secret: `password: …`, `DB_PASS=…`, a table cell, the next line, in many languages. Pure.
+"""Values beside a word for a secret: `password: …`, `DB_PASS=…`, a table cell, the next line, in
+many languages. Pure.
 
-A value is looked at only where `:`, `=`, `|` or `>` follows such a word, so most texts cost little more than a search
-for these signs, and any text takes time linear in its length.
+A value is looked at only where `:`, `=`, `|` or `>` follows such a word, so most texts cost little
+more than a search for these signs, and any text takes time linear in its length.
 """
 
 from __future__ import annotations
@@ -15,23 +16,87 @@ Value = tuple[int, int, str]
 
 # A value after one of these is a password if it has a digit or a sign in it.
 _PASSWORD = (
-    "password", "passwd", "passphrase", "passcode", "passwort", "kennwort", "passord", "contraseña", "contrasena",
-    "senha", "wachtwoord", "hasło", "haslo", "пароль", "пароля", "şifre", "şifresi", "sifre", "lösenord", "adgangskode",
-    "salasana", "jelszó", "lozinka", "лозинка", "密码", "密碼", "口令", "パスワード", "비밀번호", "암호",
-    "المرور", "סיסמה", "khẩu", "รหัสผ่าน", "पासवर्ड",
-)  # fmt: skip
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "passwort",
+    "kennwort",
+    "passord",
+    "contraseña",
+    "contrasena",
+    "senha",
+    "wachtwoord",
+    "hasło",
+    "haslo",
+    "пароль",
+    "пароля",
+    "şifre",
+    "şifresi",
+    "sifre",
+    "lösenord",
+    "adgangskode",
+    "salasana",
+    "jelszó",
+    "lozinka",
+    "лозинка",
+    "密码",
+    "密碼",
+    "口令",
+    "パスワード",
+    "비밀번호",
+    "암호",
+    "المرور",
+    "סיסמה",
+    "khẩu",
+    "รหัสผ่าน",
+    "पासवर्ड",
+)
 # These words mean other things too: only a value that looks generated counts.
 _PERHAPS = (
-    "passe", "pass", "pwd", "pw", "psk", "clave", "parola", "heslo", "geslo", "sandi", "парола", "κωδικός", "السر",
-    "ключ", "密钥", "密鑰", "秘钥",
-)  # fmt: skip
+    "passe",
+    "pass",
+    "pwd",
+    "pw",
+    "psk",
+    "clave",
+    "parola",
+    "heslo",
+    "geslo",
+    "sandi",
+    "парола",
+    "κωδικός",
+    "السر",
+    "ключ",
+    "密钥",
+    "密鑰",
+    "秘钥",
+)
 _SECRET = ("token", "secret", "credential", "credentials", "_auth", "secret_key_base")
 _OF_KEYS = (
-    "api", "app", "access", "account", "admin", "auth", "client", "encryption", "hmac", "master", "private", "secret",
-    "server", "service", "shared", "signing", "storage", "webhook",
-)  # fmt: skip
+    "api",
+    "app",
+    "access",
+    "account",
+    "admin",
+    "auth",
+    "client",
+    "encryption",
+    "hmac",
+    "master",
+    "private",
+    "secret",
+    "server",
+    "service",
+    "shared",
+    "signing",
+    "storage",
+    "webhook",
+)
 _KEY = tuple(f"{word}{joint}key" for word in _OF_KEYS for joint in ("", "_", "-", " "))
-_VARIABLE = re.compile(r"(?<![A-Za-z0-9])(?!PUBLIC|PRIMARY|FOREIGN|CACHE|SORT)[A-Z][A-Z0-9_]{1,40}_(?:KEY|PAT)\Z")
+_VARIABLE = re.compile(
+    r"(?<![A-Za-z0-9])(?!PUBLIC|PRIMARY|FOREIGN|CACHE|SORT)[A-Z][A-Z0-9_]{1,40}_(?:KEY|PAT)\Z"
+)
 _ATTRIBUTE_OF = re.compile(r"[\"'][ \t]{1,4}(?:value|content)[ \t]{0,4}\Z")
 _MARK = re.compile(r"\[redacted:[a-z-]{0,40}\Z")
 _TAG = re.compile(r"<[\w:.-]{0,40}\Z")
@@ -44,7 +109,15 @@ _SIGNS = ":=|>："
 _CLOSERS = " \t\"'`*\\]"
 _ENDINGS = {word[-3:] for word in (*_PASSWORD, *_PERHAPS)}
 _ENDINGS |= {"ken", "ret", "ial", "als", "uth", "ase", "key", "pat", "lue"}
-_ENDINGS |= {"kie", "ifi", "nes", "sig", "ure", "ase", "nic"}  # of the marks in `PLACES` that end with a sign
+_ENDINGS |= {
+    "kie",
+    "ifi",
+    "nes",
+    "sig",
+    "ure",
+    "ase",
+    "nic",
+}  # of the marks in `PLACES` that end with a sign
 _SHORT_ENDINGS = {word for word in (*_PASSWORD, *_PERHAPS) if len(word) == 2}
 _GAP = re.compile(r"(?:=>|:=|==?|::?|：|\||>)[ \t\"'`*\\]{0,10}")
 _IN_BARE = r"(?:[^\s\"'`,;&<>{}|\\()\[\]]|[,;&](?!\s|\Z|[\w.-]{0,40}[=:]))"
@@ -57,15 +130,21 @@ _BELOW = re.compile(
     r"(?P<block>[>|][-+]?)?[ \t]{0,8}\r?\n(?:[ \t>]{0,40}\r?\n)?(?P<indent>[ \t>]{0,40})(?P<bullet>[-*+] )?"
     r"(?:(?:```|~~~)\w{0,20}\r?\n[ \t>]{0,40})?[\"'`]{0,3}(?P<value>[^\s\"'`]{6,512}+)[\"'`]{0,3}[ \t]{0,8}(?=\r?\n|\Z)"
 )
-_RULE = re.compile(r"[ \t>]{0,40}\|?[ \t]{0,40}:?-{2,200}+:?[ \t]{0,40}(?:\|[ \t:-]{0,200}+){0,60}+(?:\r?\n|\Z)")
+_RULE = re.compile(
+    r"[ \t>]{0,40}\|?[ \t]{0,40}:?-{2,200}+:?[ \t]{0,40}(?:\|[ \t:-]{0,200}+){0,60}+(?:\r?\n|\Z)"
+)
 _ROW_MOST, _COLUMNS_MOST = 2_000, 4
 
-_DATE_OR_VERSION = re.compile(r"v?\d{1,4}([.:/-]\d{1,4}){1,4}(?:[-+.]?(?:rc|beta|alpha|dev|post|[ab])?\.?\d{0,4})?\Z")
+_DATE_OR_VERSION = re.compile(
+    r"v?\d{1,4}([.:/-]\d{1,4}){1,4}(?:[-+.]?(?:rc|beta|alpha|dev|post|[ab])?\.?\d{0,4})?\Z"
+)
 _NAMED = re.compile(
     r"(?i:argon2|bcrypt|scrypt|pbkdf2|sha-?\d|md5|base64|hmac|aes|rsa|utf-?8|oauth|ed25519|x\.?509|rfc|iso-?\d|p[a@]ssw[o0]rd\Z)"
 )
 _PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+(?:(?:\.|->|::)[A-Za-z_][A-Za-z0-9_]*+)++\Z")
-_TYPE_NAME = re.compile(r"[A-Z][A-Za-z0-9]*(?:Key|Token|Secret|Type|Password|Config|Credentials?)\Z")
+_TYPE_NAME = re.compile(
+    r"[A-Z][A-Za-z0-9]*(?:Key|Token|Secret|Type|Password|Config|Credentials?)\Z"
+)
 _ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[a-z]{2,24}){1,4}\Z")
 _SYMBOL = re.compile(r"[!@#$%^&*+=~]")
 _DIGIT = re.compile(r"\d")
@@ -73,7 +152,9 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 def signs(lowered: str) -> list[int]:
-    """Where a sign follows what may be the end of a known word; the quick test that says no for nearly every sign."""
+    """Where a sign follows what may be the end of a known word; the quick test that says no for
+    nearly every sign.
+    """
     found = []
     for sign in _SIGNS:
         at = lowered.find(sign)
@@ -99,7 +180,9 @@ def values(text: str, lowered: str, at_signs: list[int]) -> list[Value]:
 
 
 class _Reader:
-    """Collects the values of a text; `last` is where the last one without quotes was, secret or not."""
+    """Collects the values of a text; `last` is where the last one without quotes was, secret or
+    not.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -108,7 +191,9 @@ class _Reader:
         self._columns: Counter[int] = Counter()
 
     def read(self, at: int, kind: str) -> None:
-        """Adds what follows the sign at `at`, if it looks secret: there, in the next cell, or on the next line."""
+        """Adds what follows the sign at `at`, if it looks secret: there, in the next cell, or on
+        the next line.
+        """
         text, gap = self.text, _GAP.match(self.text, at)
         start = gap.end() if gap else at + 1
         quote = gap.group().rstrip(" \t*\\")[-1:] if gap else ""
@@ -117,7 +202,9 @@ class _Reader:
             self._column(at, kind)
         elif text[at] == ">":
             self._add(_ELEMENT.match(text, at + 1), kind)
-        elif text[start : start + 1] in ("", "\n", "\r", "|", ">") and (below := _BELOW.match(text, start)):
+        elif text[start : start + 1] in ("", "\n", "\r", "|", ">") and (
+            below := _BELOW.match(text, start)
+        ):
             indented = below["indent"] and not below["indent"].strip() and not below["bullet"]
             if below["block"] or indented or not wordy(below["value"]):
                 self._add(below, kind)
@@ -129,7 +216,9 @@ class _Reader:
             self.found.append((*match.span("value"), _KINDS[kind]))
 
     def _quoted(self, start: int, quote: str, kind: str) -> bool:
-        """Reads a value up to its closing quote, if that is there and nothing is apart by spaces."""
+        """Reads a value up to its closing quote, if that is there and nothing is apart by
+        spaces.
+        """
         close = self.text.find(quote, start, start + _VALUE_MOST)
         value = self.text[start : max(start, close)].rstrip("\\")
         if not value or _SPACE.search(value):
@@ -151,7 +240,11 @@ class _Reader:
             if more := _BRACKETS.match(self.text, end):
                 value = self.text[start : more.end()].rstrip(",;")
         value = value.rstrip(".?:*)")
-        if _NAMED.match(value) and value.lower().endswith("w0rd") and self.text[end : end + 2].strip().isalpha():
+        if (
+            _NAMED.match(value)
+            and value.lower().endswith("w0rd")
+            and self.text[end : end + 2].strip().isalpha()
+        ):
             return  # P@ssw0rd in a sentence
         if _looks(value, kind):
             self.found.append((start, start + len(value), _KINDS[kind]))
@@ -159,14 +252,19 @@ class _Reader:
     def _column(self, at: int, kind: str) -> None:
         """Reads the column below, if the word before the sign at `at` is the heading of one."""
         text = self.text
-        begin, end = text.rfind("\n", max(0, at - _ROW_MOST), at) + 1, text.find("\n", at, at + _ROW_MOST)
+        begin, end = (
+            text.rfind("\n", max(0, at - _ROW_MOST), at) + 1,
+            text.find("\n", at, at + _ROW_MOST),
+        )
         rule = _RULE.match(text, end + 1) if end >= 0 else None
         self._columns[begin] += 1
         if rule is None or self._columns[begin] > _COLUMNS_MOST:
             return
         before = text[begin:at].lstrip("> \t").removeprefix("|").count("|")
         at = rule.end()
-        while text[at : at + 1] and not _RULE.match(text, at):  # a second rule ends it, so that no row is read often
+        while text[at : at + 1] and not _RULE.match(
+            text, at
+        ):  # a second rule ends it, so that no row is read often
             begin, at = at, text.find("\n", at) + 1 or len(text)
             cells = text[begin:at]
             if "|" not in cells:
@@ -179,7 +277,9 @@ class _Reader:
 
 
 def _word_before(text: str, lowered: str, at: int) -> str:
-    """What the word before a sign is for: a `password`, `perhaps` one, another `secret`, or nothing."""
+    """What the word before a sign is for: a `password`, `perhaps` one, another `secret`, or
+    nothing.
+    """
     begin = max(0, at - _WORD_MOST)
     window = lowered[begin:at].rstrip(_CLOSERS)
     if _MARK.search(window):
@@ -199,7 +299,9 @@ def _word_before(text: str, lowered: str, at: int) -> str:
         kind = "perhaps" if _stands_apart(written, len(short)) else ""
     elif window.endswith(_SECRET):
         kind = "secret" if not window.endswith("publickeytoken") else ""
-    elif window.endswith(_KEY) or (written.endswith(("_KEY", "_PAT")) and _VARIABLE.search(written)):
+    elif window.endswith(_KEY) or (
+        written.endswith(("_KEY", "_PAT")) and _VARIABLE.search(written)
+    ):
         kind = "secret"
     if lowered[at] == ">" and not _TAG.search(window):
         return ""
@@ -213,11 +315,15 @@ def _stands_apart(written: str, length: int) -> bool:
 
 
 def _looks(value: str, kind: str) -> bool:
-    """Whether a value has digits or signs among its letters, as generated values do and words and names do not."""
+    """Whether a value has digits or signs among its letters, as generated values do and words and
+    names do not.
+    """
     value = value[:256]
     if len(value) < (6 if kind == "password" else 8) or not not_stand_in(value):
         return False
-    if any(p.match(value) for p in (_PATH, _TYPE_NAME, _DATE_OR_VERSION)) or (_NAMED.match(value) and wordy(value)):
+    if any(p.match(value) for p in (_PATH, _TYPE_NAME, _DATE_OR_VERSION)) or (
+        _NAMED.match(value) and wordy(value)
+    ):
         return False
     if kind != "password":
         sign = kind == "perhaps" and _SYMBOL.search(value) and _LETTER.search(value)

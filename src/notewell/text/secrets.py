@@ -1,8 +1,10 @@
-"""Takes secrets out of a text: private keys and blocks, tokens, and values in places where a secret belongs. Pure.
+"""Takes secrets out of a text: private keys and blocks, tokens, and values in places where a secret
+belongs. Pure.
 
-The forms are in `secret_forms.py`, the words beside which a value is secret in `secret_words.py`. Every expression is
-bounded, or starts where a token may start, so the time is linear in the text. A rule runs only if its beginning is
-there: for tokens, inside a long run of token characters, which most texts do not have at all.
+The forms are in `secret_forms.py`, the words beside which a value is secret in `secret_words.py`.
+Every expression is bounded, or starts where a token may start, so the time is linear in the text. A
+rule runs only if its beginning is there: for tokens, inside a long run of token characters, which
+most texts do not have at all.
 """
 
 from __future__ import annotations
@@ -31,14 +33,18 @@ Span = tuple[int, int, str]
 
 
 class _Rule:
-    """A kind of secret: its name, marks of which one must be present, its expression, and a test of the value."""
+    """A kind of secret: its name, marks of which one must be present, its expression, and a test of
+    the value.
+    """
 
     def __init__(self, kind: str, marks: str, source: str, fits: Test | None) -> None:
         self.kind, self.marks, self.source, self.fits = kind, tuple(marks.split()), source, fits
 
 
 def _token(pattern: str) -> str:
-    """Starts where a token may; characters right after it go too, since they could look like a token without it."""
+    """Starts where a token may; characters right after it go too, since they could look like a
+    token without it.
+    """
     start = "" if pattern.startswith("(?<") else "(?<![A-Za-z0-9_-])"
     return rf"{start}(?:{pattern})[A-Za-z0-9_-]*+"
 
@@ -54,10 +60,17 @@ _STARTS = [
     for kind, prefixes, alphabet, least, most, fits in TOKENS
 ]
 _PARTED = [_Rule(kind, marks, _token(pattern), fits) for kind, marks, pattern, fits in SHAPES]
-_PLACES = [(needs, _Rule(kind, marks, f"(?ai:{pattern})", fits)) for kind, needs, marks, pattern, fits in PLACES]
-_PLACE_MARKS = [(needs, mark, rule) for needs, rule in _PLACES for mark in rule.marks if mark[-1] not in ":="]
+_PLACES = [
+    (needs, _Rule(kind, marks, f"(?ai:{pattern})", fits))
+    for kind, needs, marks, pattern, fits in PLACES
+]
+_PLACE_MARKS = [
+    (needs, mark, rule) for needs, rule in _PLACES for mark in rule.marks if mark[-1] not in ":="
+]
 _NEEDS = {needs for needs, _ in _PLACES}
-_SIGNED = {mark[-4:]: (mark, rule) for _, rule in _PLACES for mark in rule.marks if mark[-1] in ":="}
+_SIGNED = {
+    mark[-4:]: (mark, rule) for _, rule in _PLACES for mark in rule.marks if mark[-1] in ":="
+}
 _WITHIN = [(mark[1:], rule) for rule in _PARTED for mark in rule.marks if mark[0] == "*"]
 
 # A token is a run of at least so many of these characters (or any that are not ASCII).
@@ -70,12 +83,18 @@ _LONG = b"x" * _TOKEN_LEAST
 
 
 def _heads() -> dict[bytes, list[_Rule]]:
-    """The rules by the first three characters of a part, as far as these are letters, digits, `_` and `-`."""
+    """The rules by the first three characters of a part, as far as these are letters, digits, `_`
+    and `-`.
+    """
     heads: dict[bytes, list[_Rule]] = {}
     for rule in (*_STARTS, *_PARTED):
         for prefix in [mark for mark in rule.marks if mark[0] != "*"]:
             head = prefix.encode().translate(_APART).split(b" ")[0][:3]
-            for full in [head] if len(head) == 3 or len(head) < len(prefix) else [head + b"%x" % n for n in range(16)]:
+            for full in (
+                [head]
+                if len(head) == 3 or len(head) < len(prefix)
+                else [head + b"%x" % n for n in range(16)]
+            ):
                 heads.setdefault(full, []).append(rule)
     return heads
 
@@ -89,7 +108,9 @@ _INSIDE = re.compile(f"(?<=[!-~])[{_UNSEEN}]{{1,1000}}+(?=[!-~])")
 
 
 def without_secrets(text: str, counts: Counter[str]) -> str:
-    """The text with a mark in place of each secret, counted by kind, also where unseen characters are inside of it."""
+    """The text with a mark in place of each secret, counted by kind, also where unseen characters
+    are inside of it.
+    """
     if text.isascii() or not [c for c in _UNSEEN if c in text]:
         return _without(text, counts)
     shown = _INSIDE.sub("", text)
@@ -113,7 +134,9 @@ def _once(text: str, counts: Counter[str]) -> str:
     lowered = _lowered(text)
     if "private" in lowered:
         private = blocks(text)
-        text = _marked(text, ((b.start, b.end, "private" if b.closed else UNCLOSED) for b in private), counts)
+        text = _marked(
+            text, ((b.start, b.end, "private" if b.closed else UNCLOSED) for b in private), counts
+        )
         text = _marked(text, ((*span, "private-key") for span in _key_spans(text)), counts)
     for rule in _token_rules(text):
         text = _apply(rule, text, counts)
@@ -181,7 +204,9 @@ def _lowered(text: str) -> str:
 
 
 def _token_rules(text: str) -> list[_Rule]:
-    """The rules for tokens that have to run, in order; none, unless at least one of them matches."""
+    """The rules for tokens that have to run, in order; none, unless at least one of them
+    matches.
+    """
     data = text.encode("utf-8", "replace")
     shape = data.translate(_BETWEEN)
     long = []
@@ -195,14 +220,18 @@ def _token_rules(text: str) -> list[_Rule]:
     joined = b" ".join(long)
     heads = _HEADS.keys() & {piece[:3] for piece in joined.translate(_APART).split()}
     runs = joined.decode("utf-8", "replace")
-    known = {rule for head in heads for rule in _HEADS[head]} | {rule for mark, rule in _WITHIN if mark in runs}
+    known = {rule for head in heads for rule in _HEADS[head]} | {
+        rule for mark, rule in _WITHIN if mark in runs
+    }
     known = {rule for rule in known if [mark for mark in rule.marks if mark.lstrip("*") in runs]}
     found = sorted(known, key=_ORDER.__getitem__)
     return found if any(_compiled(rule.source).search(runs) for rule in found) else []
 
 
 def mark(kind: str, secret: str, counts: Counter[str]) -> str:
-    """The mark that replaces a secret, with its line breaks, so that the lines below keep their numbers."""
+    """The mark that replaces a secret, with its line breaks, so that the lines below keep their
+    numbers.
+    """
     counts[kind] += 1
     return f"[redacted:{kind}]" + "".join(_BREAKS.findall(secret))
 
@@ -231,13 +260,17 @@ def _marked(text: str, spans: Iterable[Span], counts: Counter[str]) -> str:
 
 
 def _key_spans(text: str) -> Iterator[tuple[int, int]]:
-    """The private keys in PEM format; if the end of one is missing, the lines that look like a key."""
+    """The private keys in PEM format; if the end of one is missing, the lines that look like a
+    key.
+    """
     at = 0
     close = _KEY_END.search(text)
     while match := _KEY_BEGIN.search(text, at):
         at = match.end()
         if close and close.start() < at:
-            close = _KEY_END.search(text, at)  # each end is searched once, so that the time stays linear
+            close = _KEY_END.search(
+                text, at
+            )  # each end is searched once, so that the time stays linear
         near = close if close and close.end() - at <= _KEY_MOST else None
         if rest := near or _KEY_LINES.match(text, at):
             at = rest.end()

@@ -1,4 +1,6 @@
-"""Whether a prompt is about something that notes could help with, told without a model: not small talk or a command."""
+"""Whether a prompt is about something that notes could help with, told without a model: not small
+talk or a command.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from notewell.text.words import STOP_WORDS, fold, is_unspaced, query_terms, visi
 _LEAST_BITS = 10.0  # what the words of a prompt must tell, together; two everyday words tell less
 _UNKNOWN_BITS = 12.0  # of a word that is in no table
 _LONGEST = 400  # characters; nobody chats at such length
-_OURS = re.compile(r"/[\w:.-]+(?:\s|$)|[!$]\s*\w|<[a-z][\w-]*>")  # a command of the host, or text that a host made
+_OURS = re.compile(
+    r"/[\w:.-]+(?:\s|$)|[!$]\s*\w|<[a-z][\w-]*>"
+)  # a command of the host, or text that a host made
 _FLAG = re.compile(r"\s-{1,2}\w")
 _MOST_IN_COMMAND = 2
 _COMMANDS = frozenset(
@@ -44,12 +48,18 @@ def says_something(prompt: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _words() -> frozenset[str]:
-    """Words of greetings, thanks and confirmations, and of talk about the session itself, in some thirty languages."""
+    """Words of greetings, thanks and confirmations, and of talk about the session itself, in some
+    thirty languages.
+    """
     return frozenset(Path(__file__).with_name("small_talk.txt").read_text(encoding="utf-8").split())
 
 
 def _is_talk(word: str) -> bool:
-    return word in _words() or fold(word) in _words() or (is_unspaced(word) and not _RUNS.sub("", word))
+    return (
+        word in _words()
+        or fold(word) in _words()
+        or (is_unspaced(word) and not _RUNS.sub("", word))
+    )
 
 
 def _is_command(text: str) -> bool:

@@ -12,13 +12,19 @@ _GAP = re.compile(r"\s")
 _DATED = re.compile(r"\d{4}-\d\d")
 _TRIM = 24
 _STEP = 24
-_terms = lru_cache(maxsize=8192)(term_set)  # most words of a passage were in another one that was shown
+_terms = lru_cache(maxsize=8192)(
+    term_set
+)  # most words of a passage were in another one that was shown
 
 
-def snippet(text: str, query: str, *, limit: int = 320, around: tuple[int, int] | None = None) -> str:
-    """At most `limit` characters around the densest run of the question's terms; the head if none matches.
+def snippet(
+    text: str, query: str, *, limit: int = 320, around: tuple[int, int] | None = None
+) -> str:
+    """At most `limit` characters around the densest run of the question's terms; the head if none
+    matches.
 
-    With `around`, the characters of a part of the text, only terms in that part count; its head if none matches.
+    With `around`, the characters of a part of the text, only terms in that part count; its head if
+    none matches.
     """
     flat = text.strip()
     if len(flat) <= limit:
@@ -62,7 +68,12 @@ def _matches(text: str, query: str) -> Iterator[tuple[int, int, frozenset[str]]]
 
     for start, end in places(text):
         word = text[start:end]
-        if word.isalpha() and word.isascii() and word[1:].islower() and word[0].lower() not in starts:
+        if (
+            word.isalpha()
+            and word.isascii()
+            and word[1:].islower()
+            and word[0].lower() not in starts
+        ):
             continue  # a stem begins with the same letter as its word
         if word.isascii() or not is_unspaced(word):
             if terms_seen := seen(word):
@@ -84,7 +95,11 @@ def _plain_matches(text: str, query: str) -> list[tuple[int, int, frozenset[str]
     for piece in _likely_pieces(text, wanted):
         if wanted.isdisjoint(_terms(piece)):
             continue
-        inside = [(start, end, terms) for start, end in places(piece) if (terms := wanted & _terms(piece[start:end]))]
+        inside = [
+            (start, end, terms)
+            for start, end in places(piece)
+            if (terms := wanted & _terms(piece[start:end]))
+        ]
         at = text.find(piece)
         while at >= 0:
             end = at + len(piece)
@@ -95,7 +110,9 @@ def _plain_matches(text: str, query: str) -> list[tuple[int, int, frozenset[str]
 
 
 def _likely_pieces(text: str, wanted: frozenset[str]) -> set[str]:
-    """The pieces between spaces of an ASCII text that may have wanted terms: all that have the beginning of one."""
+    """The pieces between spaces of an ASCII text that may have wanted terms: all that have the
+    beginning of one.
+    """
     low = text.lower()
     pieces: set[str] = set()
     for begin in begins_of(wanted):
@@ -116,7 +133,9 @@ def _likely_pieces(text: str, wanted: frozenset[str]) -> set[str]:
 
 
 def _densest(matches: list[tuple[int, int, frozenset[str]]], room: int) -> tuple[int, int]:
-    """The start and end of the stretch of at most `room` characters with the most distinct terms."""
+    """The start and end of the stretch of at most `room` characters with the most distinct
+    terms.
+    """
     best, first, last = 0, 0, 0
     for i, (start, stop, _) in enumerate(matches):
         seen: set[str] = set()

@@ -1,8 +1,9 @@
-"""Records of a session file to turns: what the user and the assistant said, and nothing that programs put in between.
+"""Records of a session file to turns: what the user and the assistant said, and nothing that
+programs put in between.
 
-Records of Claude Code, Codex, OpenClaw, Gemini CLI, Qwen Code, Copilot CLI, Cline and plain `{role, content}` are
-recognised by their shape. Tool calls and their output, reasoning, images, heartbeats, wrappers and envelopes are left
-out. Pure.
+Records of Claude Code, Codex, OpenClaw, Gemini CLI, Qwen Code, Copilot CLI, Cline and plain `{role,
+content}` are recognised by their shape. Tool calls and their output, reasoning, images, heartbeats,
+wrappers and envelopes are left out. Pure.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from notewell.text.spoken import of_agent, of_user
 from notewell.text.words import clean
 from notewell.types import Turn
 
-LINE_CHARACTERS = 800  # longer lines are wrapped, so that a page pasted as one line is cut and shown like any other
+# longer lines are wrapped, so that a page pasted as one line is cut and shown like any other
+LINE_CHARACTERS = 800
 
 _ROLES = ("user", "assistant")
 _WORDED = (None, "text", "input_text", "output_text")
@@ -31,7 +33,8 @@ _GROUP = re.compile(r'"is_group_chat": ?true')
 class TranscriptReader:
     """Reads the records of one file in order, into turns, a title and a project.
 
-    A title counts only before the first turn, so that a file read in parts gives the same as one read at once.
+    A title counts only before the first turn, so that a file read in parts gives the same as one
+    read at once.
     """
 
     turns: list[Turn] = field(default_factory=list)
@@ -53,14 +56,31 @@ class TranscriptReader:
             self._codex(record, kind, payload, line)
         elif isinstance(kind, str) and "." in kind:
             self._copilot(record, kind, line)
-        elif kind in ("session", "compaction", "branch_summary", "summary", "ai-title", "custom-title"):
+        elif kind in (
+            "session",
+            "compaction",
+            "branch_summary",
+            "summary",
+            "ai-title",
+            "custom-title",
+        ):
             self._about(record, kind, line)
         elif isinstance(message, dict) and kind in ("user", "assistant", "message"):
             self._message(record, message, line)
-        elif kind == "gemini" or "$set" in record or "$rewindTo" in record or "projectHash" in record:
+        elif (
+            kind == "gemini" or "$set" in record or "$rewindTo" in record or "projectHash" in record
+        ):
             self._gemini(record, line)
-        elif record.get("role") in ("user", "assistant", "human", "ai", "model") and kind in (None, "message"):
-            self._add(line, _origin(record["role"]), _words(record.get("content", record.get("text"))), record)
+        elif record.get("role") in ("user", "assistant", "human", "ai", "model") and kind in (
+            None,
+            "message",
+        ):
+            self._add(
+                line,
+                _origin(record["role"]),
+                _words(record.get("content", record.get("text"))),
+                record,
+            )
         elif kind == "user" and "content" in record:
             self._gemini(record, line)
 
@@ -93,13 +113,20 @@ class TranscriptReader:
         if role not in _ROLES or message.get("model") == "<synthetic>" or "toolUseResult" in record:
             return
         provenance = message.get("provenance")
-        if isinstance(provenance, dict) and provenance.get("kind") in ("inter_session", "internal_system"):
+        if isinstance(provenance, dict) and provenance.get("kind") in (
+            "inter_session",
+            "internal_system",
+        ):
             return
         origin = "agent" if record.get("isCompactSummary") else _origin(role)
-        self._add(line, origin, _words(message.get("content", message.get("parts"))), record, message)
+        self._add(
+            line, origin, _words(message.get("content", message.get("parts"))), record, message
+        )
 
     def _copilot(self, record: Mapping[str, Any], kind: str, line: int) -> None:
-        """What a subagent is asked and answers names the call that started it; a skill speaks in the user's name."""
+        """What a subagent is asked and answers names the call that started it; a skill speaks in
+        the user's name.
+        """
         data = record.get("data")
         if not isinstance(data, dict) or data.get("parentToolCallId") or record.get("agentId"):
             return
@@ -107,22 +134,32 @@ class TranscriptReader:
             self._where(context.get("cwd"), header=True)
         elif kind == "assistant.message":
             self._add(line, "agent", _words(data.get("content")), record)
-        elif kind == "user.message" and not str(data.get("source") or "user").startswith(("skill", "system")):
+        elif kind == "user.message" and not str(data.get("source") or "user").startswith(
+            ("skill", "system")
+        ):
             self._add(line, "owner", _words(data.get("content")), record)
 
-    def _codex(self, record: Mapping[str, Any], kind: Any, payload: Mapping[str, Any], line: int) -> None:
+    def _codex(
+        self, record: Mapping[str, Any], kind: Any, payload: Mapping[str, Any], line: int
+    ) -> None:
         if kind == "session_meta":
             self._where(payload.get("cwd"), header=True)
             source = payload.get("source")
-            if payload.get("thread_source") == "subagent" or (isinstance(source, dict) and "subagent" in source):
+            if payload.get("thread_source") == "subagent" or (
+                isinstance(source, dict) and "subagent" in source
+            ):
                 self.subagent = True
         elif kind == "compacted":
             self._add(line, "agent", _words(payload.get("message")), record)
-        elif (kind, payload.get("type")) == ("response_item", "message") and payload.get("role") in _ROLES:
+        elif (kind, payload.get("type")) == ("response_item", "message") and payload.get(
+            "role"
+        ) in _ROLES:
             self._add(line, _origin(payload["role"]), _words(payload.get("content")), record)
 
     def _gemini(self, record: Mapping[str, Any], line: int) -> None:
-        """A message may be rewritten under its id, and a rewind removes what came after it; so never read in parts."""
+        """A message may be rewritten under its id, and a rewind removes what came after it; so
+        never read in parts.
+        """
         self.rewritten = True
         if record.get("kind") == "subagent":
             self.subagent = True
@@ -134,7 +171,11 @@ class TranscriptReader:
         changes = record.get("$set", record)
         if isinstance(changes, dict) and isinstance(changes.get("summary"), str):
             self._name(changes["summary"])
-        if "$set" in record and isinstance(changes, dict) and isinstance(changes.get("messages"), list):
+        if (
+            "$set" in record
+            and isinstance(changes, dict)
+            and isinstance(changes.get("messages"), list)
+        ):
             self.turns.clear()
             self._by_id.clear()
             for message in changes["messages"]:
@@ -144,17 +185,25 @@ class TranscriptReader:
         before = len(self.turns)
         self._add(line, _origin(record["type"]), _words(record.get("content")), record)
         first = self._by_id.get(str(record.get("id")))
-        if first is not None and len(self.turns) > before and self.turns[first].origin == self.turns[-1].origin:
+        if (
+            first is not None
+            and len(self.turns) > before
+            and self.turns[first].origin == self.turns[-1].origin
+        ):
             self.turns[first] = replace(self.turns.pop(), line=self.turns[first].line)
         elif len(self.turns) > before and "id" in record:
             self._by_id[str(record["id"])] = before
 
     def feed_json(self, document: Any, text: str) -> None:
-        """Reads a file that is one JSON value; the line of a message is where its words begin, if it has lines."""
+        """Reads a file that is one JSON value; the line of a message is where its words begin, if
+        it has lines.
+        """
         messages = document.get("messages") if isinstance(document, dict) else document
         if isinstance(document, dict):
             self._name(document.get("summary") or document.get("title"))
-            self.subagent = document.get("kind") == "subagent" or document.get("agent", "lead") != "lead"
+            self.subagent = (
+                document.get("kind") == "subagent" or document.get("agent", "lead") != "lead"
+            )
         self.rewritten = True
         line, offset = 1, 0
         one_line = "\n" not in text.strip()  # then each message counts as one
@@ -163,8 +212,15 @@ class TranscriptReader:
             self.feed(record, number if one_line else line)
             if one_line:
                 continue
-            words = _words(record.get("content", record.get("text"))) if isinstance(record, dict) else ""
-            written = [json.dumps(words[:60], ensure_ascii=ascii_only)[1:-1] for ascii_only in (False, True)]
+            words = (
+                _words(record.get("content", record.get("text")))
+                if isinstance(record, dict)
+                else ""
+            )
+            written = [
+                json.dumps(words[:60], ensure_ascii=ascii_only)[1:-1]
+                for ascii_only in (False, True)
+            ]
             found = max(text.find(form, offset) for form in written) if words else -1
             if found >= 0:
                 line += text.count("\n", offset, found)
@@ -177,7 +233,9 @@ class TranscriptReader:
         if not text:
             return
         if origin == "owner" and text[: len(_CONTINUED)].lower() == _CONTINUED:
-            origin = "agent"  # the assistant's summary of the conversation so far, under the user's name
+            origin = (
+                "agent"  # the assistant's summary of the conversation so far, under the user's name
+            )
         if origin == "owner" and any(_GROUP.search(_raw(r)) for r in records):
             origin = "untrusted"
         self.turns.append(Turn(line, origin, text, _time(records)))
@@ -194,7 +252,9 @@ def _origin(role: Any) -> str:
 
 
 def _words(content: Any) -> str:
-    """The words of a content: a text, a part or a list of parts; nothing if one of them is a tool's answer."""
+    """The words of a content: a text, a part or a list of parts; nothing if one of them is a tool's
+    answer.
+    """
     if isinstance(content, str):
         return content
     words: list[str] = []
@@ -219,10 +279,14 @@ def _time(records: tuple[Mapping[str, Any], ...]) -> dt.datetime | None:
                 if isinstance(value, str) and value:
                     found = dt.datetime.fromisoformat(value)
                 elif isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
-                    found = dt.datetime.fromtimestamp(value if value < 1e11 else value / 1000, dt.UTC)
+                    found = dt.datetime.fromtimestamp(
+                        value if value < 1e11 else value / 1000, dt.UTC
+                    )
                 else:
                     continue
-                return (found.astimezone() if found.tzinfo else found).replace(tzinfo=None, microsecond=0)
+                return (found.astimezone() if found.tzinfo else found).replace(
+                    tzinfo=None, microsecond=0
+                )
             except (ValueError, OverflowError, OSError):
                 continue
     return None
@@ -249,6 +313,9 @@ def readable(turns: list[Turn]) -> str:
     """Turns as a person reads them: who, when, and the words."""
     names = {"owner": "user", "agent": "assistant"}
     return "\n\n".join(
-        f"{names.get(t.origin, t.origin)}{t.time.strftime(', %Y-%m-%d %H:%M') if t.time else ''}:\n{t.text}"
+        (
+            f"{names.get(t.origin, t.origin)}{t.time.strftime(', %Y-%m-%d %H:%M') if t.time else ''}:\n"
+            f"{t.text}"
+        )
         for t in turns
     )

@@ -1,13 +1,15 @@
 """The one analyser: text to terms, for the index, for questions and for overlap.
 
-All scripts are tokenised without any setting. Words are folded (NFKC, case, Latin accents) and stemmed as English; the
-exact form is stored next to the stem. Identifiers, versions, paths and dates become one term and also their parts.
-Korean words and runs of unspaced scripts become overlapping bigrams plus the last character, so that a single character
-is a prefix query and a longer word is a phrase of bigrams. Terms contain no space and no double quote, so that a list
-of them can be stored as one text.
+All scripts are tokenised without any setting. Words are folded (NFKC, case, Latin accents) and
+stemmed as English; the exact form is stored next to the stem. Identifiers, versions, paths and
+dates become one term and also their parts. Korean words and runs of unspaced scripts become
+overlapping bigrams plus the last character, so that a single character is a prefix query and a
+longer word is a phrase of bigrams. Terms contain no space and no double quote, so that a list of
+them can be stored as one text.
 
-`index_terms` analyses a text, `query_terms` a question. `analysed` is `index_terms` for one piece between spaces, with
-a fast path for plain words; joined over `pieces_of`, it gives the terms of the text.
+`index_terms` analyses a text, `query_terms` a question. `analysed` is `index_terms` for one piece
+between spaces, with a fast path for plain words; joined over `pieces_of`, it gives the terms of the
+text.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ class _LazyPattern:
 
 
 def lazy_compile(pattern: str) -> re.Pattern[str]:
-    """`re.compile` on first use: a command needs few of the expressions, and large ones take time."""
+    """`re.compile` on first use: a command needs few of the expressions, and large ones take
+    time.
+    """
     return cast("re.Pattern[str]", _LazyPattern(pattern))
 
 
@@ -59,7 +63,9 @@ _PLAIN = "A-Za-z0-9\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0400-\u0481\u048a-\u
 _LETTERS_RUN = rf"(?:[{_PLAIN}]++|[^\W_{_UNSPACED}{_HANGUL}]|[{_MARKS}])+"
 _SPACED = rf"{_LETTERS_RUN}(?:[{_JOIN}]{{1,2}}{_LETTERS_RUN})*(?:\+\+|\#(?!\w))?"
 _ANY = lazy_compile(rf"(?P<cjk>[{_UNSPACED}]+)|(?P<hangul>[{_HANGUL}]+)|{_SPACED}")
-_ANY_WORD = lazy_compile(rf"[{_UNSPACED}]+|[{_HANGUL}]+|{_SPACED}")  # the groups would slow `findall` down
+_ANY_WORD = lazy_compile(
+    rf"[{_UNSPACED}]+|[{_HANGUL}]+|{_SPACED}"
+)  # the groups would slow `findall` down
 _UNSPACED_RUN = lazy_compile(rf"[{_UNSPACED}]+")
 _WIDE = lazy_compile(rf"[{_UNSPACED}{_HANGUL}]")
 _LETTERS = re.compile(r"[^\W\d_]+")  # in runs, of which a text has far fewer
@@ -69,8 +75,8 @@ _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)\Z")
 _DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\Z")
 _ASCII_WORD = re.compile(r"[a-z]+\Z")
-# Soft hyphens and characters without width, which a page or an editor leaves inside words. The one that parts Persian
-# words stays, so that they are found by their parts.
+# Soft hyphens and characters without width, which a page or an editor leaves inside words. The one
+# that parts Persian words stays, so that they are found by their parts.
 UNSEEN = "\u00ad\u034f\u061c\u180e\u200b\u200d-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
 UNSEEN_IN_WORDS = rf"[{UNSEEN}]|(?<![\u0600-\u06ff])\u200c"
 _UNSEEN = re.compile(UNSEEN_IN_WORDS)
@@ -101,9 +107,11 @@ AROUND = ".,;:!?()\"'"  # punctuation that no word begins or ends with
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a question: stems, exact forms, phrases of bigrams, single characters, stop words, and names.
+    """The terms of a question: stems, exact forms, phrases of bigrams, single characters, stop
+    words, and names.
 
-    Names are those of the stems that come from a word with a digit, a joint or a capital, unless it begins a sentence.
+    Names are those of the stems that come from a word with a digit, a joint or a capital, unless it
+    begins a sentence.
     """
 
     words: tuple[str, ...] = ()
@@ -139,7 +147,9 @@ def _normal(text: str) -> str:
 
 
 def lower(text: str) -> str:
-    """The text in lower case, with `i` and `s` for the letters that match them where `re` ignores case."""
+    """The text in lower case, with `i` and `s` for the letters that match them where `re` ignores
+    case.
+    """
     return text.translate(_ODD_LETTERS).lower()
 
 
@@ -160,7 +170,9 @@ def _bigrams(run: str) -> list[str]:
 
 
 def plain(word: str) -> tuple[str, str] | None:
-    """Fast path for plain ASCII words (lower, UPPER or Capitalised): the stem, and the exact form if it differs."""
+    """Fast path for plain ASCII words (lower, UPPER or Capitalised): the stem, and the exact form
+    if it differs.
+    """
     if not word.isalpha() or not word.isascii():
         return None
     rest = word[1:]
@@ -172,7 +184,9 @@ def plain(word: str) -> tuple[str, str] | None:
 
 
 def _expand(word: str) -> tuple[str, str]:
-    """The terms of one spaced word: its stems and parts, and its exact forms, both joined by spaces."""
+    """The terms of one spaced word: its stems and parts, and its exact forms, both joined by
+    spaces.
+    """
     low = word.lower() if word.isascii() else fold(word).replace("’", "'")
     rest = word[1:]
     if (not rest or rest.islower() or rest.isupper()) and (simple := plain(low)):
@@ -203,7 +217,9 @@ def _expand(word: str) -> tuple[str, str]:
 
 
 class _Analyser(dict[str, tuple[str, str]]):
-    """Words to their terms: most words of a text were seen before, and cost one dictionary look-up."""
+    """Words to their terms: most words of a text were seen before, and cost one dictionary
+    look-up.
+    """
 
     def __missing__(self, word: str) -> tuple[str, str]:
         if not word.isascii() and _WIDE.match(word):
@@ -226,7 +242,9 @@ def words_in(text: str) -> list[str]:
 
 
 def pieces_of(text: str) -> list[str]:
-    """The text split at its spaces; since no word contains a space, the pieces have the same words as the text."""
+    """The text split at its spaces; since no word contains a space, the pieces have the same words
+    as the text.
+    """
     return _normal(text).split()
 
 
@@ -238,7 +256,8 @@ def analysed(piece: str) -> tuple[str, str]:
 
 
 class TermCache(dict[str, tuple[str, str]]):
-    """The analyser for documents: `analysed` of each of `pieces_of`, remembered, since most come again.
+    """The analyser for documents: `analysed` of each of `pieces_of`, remembered, since most come
+    again.
 
     A piece that begins with a space is a term already, from another index.
     """
@@ -260,11 +279,15 @@ def places(text: str) -> Iterator[tuple[int, int]]:
     if not unseen:
         return (match.span() for match in _ANY.finditer(text))
     seen = [at for at in range(len(text)) if at not in unseen]
-    return ((seen[match.start()], seen[match.end() - 1] + 1) for match in _ANY.finditer(visible(text)))
+    return (
+        (seen[match.start()], seen[match.end() - 1] + 1) for match in _ANY.finditer(visible(text))
+    )
 
 
 def index_terms(text: str) -> tuple[str, str]:
-    """The terms of a text in order, and the exact forms of those that stemming changed, both joined by spaces."""
+    """The terms of a text in order, and the exact forms of those that stemming changed, both joined
+    by spaces.
+    """
     found = list(map(_analyser.__getitem__, words_in(text)))
     return " ".join([stem for stem, _ in found]), " ".join([form for _, form in found if form])
 
@@ -276,17 +299,23 @@ def term_set(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=64)  # for every passage of an answer the same terms are looked for
 def begins_of(terms: frozenset[str]) -> frozenset[str]:
-    """How words in lower case that have one of these terms may begin: a stem is like its word but for its last letter.
+    """How words in lower case that have one of these terms may begin: a stem is like its word but
+    for its last letter.
 
-    A text without any of them has none of the terms. Apostrophes and ways to write a date are left to the caller.
+    A text without any of them has none of the terms. Apostrophes and ways to write a date are left
+    to the caller.
     """
-    dying = {f"{term[0]}ying" for term in terms if len(term) == 3 and term.endswith("ie")}  # the only other change
+    dying = {
+        f"{term[0]}ying" for term in terms if len(term) == 3 and term.endswith("ie")
+    }  # the only other change
     return frozenset({term[: max(2, len(term) - 1)] for term in terms} | dying)
 
 
 @lru_cache(maxsize=64)
 def query_terms(text: str) -> Terms:
-    """The terms of a question; any text is valid, and operators and punctuation have no special meaning."""
+    """The terms of a question; any text is valid, and operators and punctuation have no special
+    meaning.
+    """
     words: dict[str, None] = {}
     exact: dict[str, None] = {}
     stop: dict[str, None] = {}
@@ -313,7 +342,9 @@ def query_terms(text: str) -> Terms:
             names.update(dict.fromkeys(stems.split()))
     if not words and not prefixes:
         words, stop = stop, {}
-    return Terms(tuple(words), tuple(exact), tuple(phrases), tuple(prefixes), tuple(stop), tuple(names))
+    return Terms(
+        tuple(words), tuple(exact), tuple(phrases), tuple(prefixes), tuple(stop), tuple(names)
+    )
 
 
 def _begins(text: str, at: int) -> bool:
@@ -323,7 +354,9 @@ def _begins(text: str, at: int) -> bool:
 
 
 def count_tokens(text: str) -> int:
-    """About how many model tokens a text has: one for four ASCII characters, one for each wide character."""
+    """About how many model tokens a text has: one for four ASCII characters, one for each wide
+    character.
+    """
     if text.isascii():
         return (len(text) + 3) // 4
     wide = len(_WIDE.findall(text))
@@ -334,7 +367,9 @@ def count_tokens(text: str) -> int:
 
 @lru_cache(maxsize=4096)  # searches return the same chunks again and again
 def foreign_share(text: str) -> float:
-    """The share of the letters that are outside the Latin script, which an English model cannot read."""
+    """The share of the letters that are outside the Latin script, which an English model cannot
+    read.
+    """
     if text.isascii() or _FOREIGN.search(text) is None:
         return 0.0
     letters = sum(map(len, _LETTERS.findall(text)))

@@ -1,4 +1,6 @@
-"""fastembed: its cache is enough, its absence is said, and nothing is fetched without being named."""
+"""fastembed: its cache is enough, its absence is said, and nothing is fetched without being
+named.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ def test_a_cached_model_needs_no_hub(offline: Path) -> None:
     assert found.id == f"fastembed/{NAME}@384"
     known = LocalEmbedder(PACKAGED["bge-small-en-v1.5"], threads=1)
     for role in ("query", "document"):
-        rows, wanted = found.embed(["backup at night", "sofa"], role), known.embed(["backup at night", "sofa"], role)
+        rows, wanted = (
+            found.embed(["backup at night", "sofa"], role),
+            known.embed(["backup at night", "sofa"], role),
+        )
         assert np.allclose(rows, wanted, atol=1e-3)
 
 

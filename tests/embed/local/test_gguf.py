@@ -13,7 +13,9 @@ from notewell.errors import EmbedderError
 from tests.embed.made import DIM, tiny_gguf
 
 
-def test_a_missing_package_is_an_error_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_an_error_with_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
     (tmp_path / "m.gguf").write_bytes(b"GGUF")
     with pytest.raises(EmbedderError, match="llama-cpp-python") as caught:

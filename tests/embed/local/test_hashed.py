@@ -40,5 +40,23 @@ def test_a_text_without_a_term_has_a_fixed_row() -> None:
 def test_the_same_text_has_the_same_vector_on_every_machine() -> None:
     (row,) = HashedEmbedder(16).embed(["deploy the server"], "document")
     assert row == pytest.approx(
-        [0.221, 0.0, 0.0, -0.11, 0.0, 0.0, -0.882, 0.0, 0.0, -0.11, 0.276, 0.221, 0.11, 0.0, 0.11, 0.0], abs=1e-3
+        [
+            0.221,
+            0.0,
+            0.0,
+            -0.11,
+            0.0,
+            0.0,
+            -0.882,
+            0.0,
+            0.0,
+            -0.11,
+            0.276,
+            0.221,
+            0.11,
+            0.0,
+            0.11,
+            0.0,
+        ],
+        abs=1e-3,
     )

@@ -24,7 +24,7 @@ from tests.embed.made import (
     tiny_folder,
     tiny_onnx,
     vocabulary,
-)  # fmt: skip
+)
 
 TEXT = "backup night"
 WORDS = ["[CLS]", "backup", "night", "[SEP]"]
@@ -50,14 +50,20 @@ def tiny(tmp_path: Path) -> Path:
 
 def modules(folder: Path, *kinds: str) -> None:
     rows = [
-        {"path": "" if kind == "Transformer" else f"{i}_{kind}", "type": f"sentence_transformers.models.{kind}"}
+        {
+            "path": "" if kind == "Transformer" else f"{i}_{kind}",
+            "type": f"sentence_transformers.models.{kind}",
+        }
         for i, kind in enumerate(kinds)
     ]
     save_json(folder / "modules.json", rows)
 
 
 def test_an_exported_folder_gives_the_vectors_of_the_packaged_model(tmp_path: Path) -> None:
-    own, known = FolderEmbedder(bge_folder(tmp_path / "bge")), LocalEmbedder(PACKAGED["bge-small-en-v1.5"])
+    own, known = (
+        FolderEmbedder(bge_folder(tmp_path / "bge")),
+        LocalEmbedder(PACKAGED["bge-small-en-v1.5"]),
+    )
     texts = ["The backup runs at night.", "東京都", "word " * 400]
     for role in ("query", "document"):
         assert np.array_equal(own.embed(texts, role), known.embed(texts, role))
@@ -81,7 +87,9 @@ def test_pooling_is_as_the_folder_says(tiny: Path, how: str, new: bool) -> None:
     told = {f"pooling_mode_{name}": key == how for key, name in old.items()}
     save_json(tiny / "1_Pooling/config.json", {"pooling_mode": how} if new else told)
     rows = table()[ids()]
-    wanted = {"cls": rows[0], "mean": rows.mean(axis=0), "max": rows.max(axis=0), "last": rows[-1]}[how]
+    wanted = {"cls": rows[0], "mean": rows.mean(axis=0), "max": rows.max(axis=0), "last": rows[-1]}[
+        how
+    ]
     assert row_of(tiny) == pytest.approx(unit(wanted), abs=1e-6)
 
 
@@ -107,14 +115,20 @@ def test_a_dense_layer_follows(tiny: Path, tanh: bool) -> None:
     weight, bias = table(7, DIM, seed=3), np.arange(7, dtype=np.float32)
     save_tensors(tiny / "2_Dense/model.safetensors", {"linear.weight": weight, "linear.bias": bias})
     active = "torch.nn.modules." + ("activation.Tanh" if tanh else "linear.Identity")
-    save_json(tiny / "2_Dense/config.json", {"in_features": DIM, "out_features": 7, "activation_function": active})
+    save_json(
+        tiny / "2_Dense/config.json",
+        {"in_features": DIM, "out_features": 7, "activation_function": active},
+    )
     wanted = weight @ table()[ids()[0]] + bias
     assert FolderEmbedder(tiny).dim == 7
     assert row_of(tiny) == pytest.approx(unit(np.tanh(wanted) if tanh else wanted), abs=1e-5)
 
 
 def test_prompts_stand_before_the_text(tiny: Path) -> None:
-    save_json(tiny / "config_sentence_transformers.json", {"prompts": {"query": "ask: ", "passage": "tell: "}})
+    save_json(
+        tiny / "config_sentence_transformers.json",
+        {"prompts": {"query": "ask: ", "passage": "tell: "}},
+    )
     plain = FolderEmbedder(tiny_folder(tiny.parent / "plain"))
     for role, prompt in (("query", "ask: "), ("document", "tell: ")):
         assert np.array_equal(row_of(tiny, role=role), plain.embed([prompt + TEXT], "document")[0])  # type: ignore[arg-type]
@@ -190,9 +204,17 @@ def test_a_token_without_a_row_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "match"),
     [
-        ("modules.json", [{"type": "sentence_transformers.models.CLIPModel", "path": ""}], "CLIPModel"),
+        (
+            "modules.json",
+            [{"type": "sentence_transformers.models.CLIPModel", "path": ""}],
+            "CLIPModel",
+        ),
         ("1_Pooling/config.json", {"pooling_mode_weightedmean_tokens": True}, "weightedmean"),
-        ("1_Pooling/config.json", {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": True}, "cls_token"),
+        (
+            "1_Pooling/config.json",
+            {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": True},
+            "cls_token",
+        ),
         ("1_Pooling/config.json", {"pooling_mode": "mean", "include_prompt": False}, "prompt"),
         ("config.json", [], "unexpected content"),
         ("modules.json", {}, "unexpected content"),

@@ -17,7 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from notewell.embed.local.packaged import PACKAGED, LocalEmbedder, OwnEmbedder, Packaged, package_file, window_places
+from notewell.embed.local.packaged import (
+    PACKAGED,
+    LocalEmbedder,
+    OwnEmbedder,
+    Packaged,
+    package_file,
+    window_places,
+)
 from notewell.embed.registry import DEFAULT_MODEL
 from notewell.errors import EmbedderError
 from notewell.memory import Memory
@@ -107,19 +114,25 @@ def test_a_model_with_other_bytes_is_an_error_with_a_remedy(package: Path) -> No
         byte = file.read(1)
         file.seek(-1, 1)
         file.write(bytes([byte[0] ^ 0x40]))
-    with pytest.raises(EmbedderError, match="is not the model that notewell was made with") as caught:
+    with pytest.raises(
+        EmbedderError, match="is not the model that notewell was made with"
+    ) as caught:
         OwnEmbedder(fake()).embed(["backup"], "query")
     assert caught.value.hint == "pip install --force-reinstall fakemodel"
 
 
-def test_without_the_runtime_keywords_answer_and_the_cure_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_runtime_keywords_answer_and_the_cure_is_named(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (root / "MEMORY.md").write_text("# Router\n\nThe router hangs in the hall.\n", encoding="utf-8")
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with Memory.open(root) as memory:
         found = memory.search("where is the router")
     assert [hit.chunk.path for hit in found.hits] == ["MEMORY.md"]
     assert found.mode == "lexical"
-    assert any("onnxruntime" in f"{n.message} {n.hint}" and "pip install" in n.hint for n in found.notices)
+    assert any(
+        "onnxruntime" in f"{n.message} {n.hint}" and "pip install" in n.hint for n in found.notices
+    )
 
 
 def test_a_missing_runtime_is_an_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,19 +162,27 @@ def test_a_question_is_asked_in_the_words_of_the_model() -> None:
 @pytest.mark.parametrize(
     "question",
     [
-        "Welcher Port gehört zu Staging?", "ステージングのポートは？", "预发布环境用哪个端口？",
+        "Welcher Port gehört zu Staging?",
+        "ステージングのポートは？",
+        "预发布环境用哪个端口？",
         "какой порт у стейджинга?",
-        "quel port utilise la préproduction ?", "스테이징 포트가 뭐야?",
+        "quel port utilise la préproduction ?",
+        "스테이징 포트가 뭐야?",
     ],
-)  # fmt: skip
+)
 def test_a_question_finds_a_note_in_another_language(question: str) -> None:
     (asked,) = model().embed([question], "query")
-    near, far = model().embed(["Staging listens on port 9443.", "We had pizza for lunch on Friday."], "document")
+    near, far = model().embed(
+        ["Staging listens on port 9443.", "We had pizza for lunch on Friday."], "document"
+    )
     assert asked @ near > asked @ far + 0.05
 
 
 def test_the_windows_of_a_passage_cover_it_in_one_run() -> None:
-    text = " ".join(f"Line {n} is about the harbour." for n in range(40)) + " The tide table hangs in the hall."
+    text = (
+        " ".join(f"Line {n} is about the harbour." for n in range(40))
+        + " The tide table hangs in the hall."
+    )
     (found,) = model().embed_passages([text])
     assert np.allclose(found.whole, model().embed([text], "document")[0], atol=1e-6)
     assert found.spans[0][0] == 0
@@ -199,7 +220,10 @@ def test_without_its_tokeniser_keywords_answer_and_the_cure_is_named(
     with Memory.open(root) as memory:
         found = memory.search("where is the router")
     assert ([hit.chunk.path for hit in found.hits], found.mode) == (["MEMORY.md"], "lexical")
-    assert any("sentencepiece" in n.message and "pip install sentencepiece" in n.hint for n in found.notices)
+    assert any(
+        "sentencepiece" in n.message and "pip install sentencepiece" in n.hint
+        for n in found.notices
+    )
 
 
 def test_a_damaged_vocabulary_is_an_error_with_a_remedy(package: Path) -> None:
@@ -216,18 +240,27 @@ def test_what_lies_beyond_the_limit_is_not_read() -> None:
     assert np.array_equal(one, other)
 
 
-@pytest.mark.parametrize("packaged", [p for p in PACKAGED.values() if p.extra], ids=lambda p: p.name)
-def test_a_model_of_an_extra_says_how_to_get_it(packaged: Packaged, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "packaged", [p for p in PACKAGED.values() if p.extra], ids=lambda p: p.name
+)
+def test_a_model_of_an_extra_says_how_to_get_it(
+    packaged: Packaged, monkeypatch: pytest.MonkeyPatch
+) -> None:
     missing = dataclasses.replace(packaged, package="no_such_package")
     with pytest.raises(EmbedderError, match="no_such_package") as caught:
         LocalEmbedder(missing)
     assert f'pip install "notewell[{packaged.extra}]"' in caught.value.hint
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    names = [name.partition("==")[0].replace("-", "_") for name in project["optional-dependencies"][packaged.extra]]
+    names = [
+        name.partition("==")[0].replace("-", "_")
+        for name in project["optional-dependencies"][packaged.extra]
+    ]
     assert packaged.package in names
 
 
-@pytest.mark.parametrize("packaged", [p for p in PACKAGED.values() if p.extra], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "packaged", [p for p in PACKAGED.values() if p.extra], ids=lambda p: p.name
+)
 def test_further_models_know_meaning_too(packaged: Packaged) -> None:
     one = LocalEmbedder(packaged, threads=1)
     (question,) = one.embed(["how do we save the data every night?"], "query")

@@ -1,4 +1,6 @@
-"""The tokeniser of our own model: a table of its vocabulary cuts the first question as the library cuts all texts."""
+"""The tokeniser of our own model: a table of its vocabulary cuts the first question as the library
+cuts all texts.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ TEXTS = (
     "\u200b",
 )
 ANY = st.text(st.characters(codec="utf-8"), max_size=40)
-PARTS = st.lists(st.sampled_from([" ", "▁", "ing", "ｱ", "　", "é", "e\u0301", "我们", "\u00ad", "한글", "🧿"]))
+PARTS = st.lists(
+    st.sampled_from([" ", "▁", "ing", "ｱ", "　", "é", "e\u0301", "我们", "\u00ad", "한글", "🧿"])
+)
 
 
 @cache
@@ -57,7 +61,9 @@ def test_the_table_cuts_any_text_as_the_library_does(folder: Path, text: str) ->
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_the_first_text_needs_no_library(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_text_needs_no_library(
+    folder: Path, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wanted = [library().bos_id(), *library().encode(text), library().eos_id()]
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
     pieces = Pieces(VOCABULARY, "own", hint="", folder=folder)
@@ -70,8 +76,12 @@ def test_later_texts_long_ones_and_passages_are_cut_by_the_library(folder: Path)
     long, short = "a harbour " * 300, "the harbour master"
     pieces = Pieces(VOCABULARY, "own", hint="", folder=folder)
     assert pieces.plain(long, 2000) == library().encode(long)
-    assert pieces.plain(short, 3) == Pieces(VOCABULARY, "own", hint="", folder=folder).plain(short, 3)
-    assert Pieces(VOCABULARY, "own", hint="", folder=folder).spans(short, 9).ids == library().encode(short)
+    assert pieces.plain(short, 3) == Pieces(VOCABULARY, "own", hint="", folder=folder).plain(
+        short, 3
+    )
+    assert Pieces(VOCABULARY, "own", hint="", folder=folder).spans(
+        short, 9
+    ).ids == library().encode(short)
 
 
 def test_a_damaged_table_is_made_again(tmp_path: Path) -> None:
@@ -83,6 +93,8 @@ def test_a_damaged_table_is_made_again(tmp_path: Path) -> None:
     assert (place / "pieces-1").read_bytes() == kept
 
 
-def test_a_table_that_differs_from_the_library_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_differs_from_the_library_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(piece_table, "_SPACE", "_")
     assert not list(made(tmp_path).iterdir())

@@ -1,4 +1,6 @@
-"""The optimized form of a packaged model: the same vectors, made once, checked, and never in the way."""
+"""The optimized form of a packaged model: the same vectors, made once, checked, and never in the
+way.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def rows(folder: Path) -> np.ndarray:
-    return np.asarray(LocalEmbedder(PACKAGED["bge-small-en-v1.5"], threads=1, prepared=folder).embed(TEXTS, "query"))
+    return np.asarray(
+        LocalEmbedder(PACKAGED["bge-small-en-v1.5"], threads=1, prepared=folder).embed(
+            TEXTS, "query"
+        )
+    )
 
 
 def made(folder: Path) -> list[Path]:
@@ -61,12 +67,16 @@ def test_a_form_that_does_not_load_is_made_again(folder: Path, plain: np.ndarray
     rows(folder)
     (place,) = made(folder)
     (place / "model.onnx").write_bytes(b"no model")
-    (place / "sum").write_text(prepared.sum_of((place / "model.onnx", place / "weights.bin")), encoding="ascii")
+    (place / "sum").write_text(
+        prepared.sum_of((place / "model.onnx", place / "weights.bin")), encoding="ascii"
+    )
     assert np.array_equal(rows(folder), plain)
     assert (place / "model.onnx").stat().st_size > 1000
 
 
-def test_where_nothing_can_be_written_the_packaged_file_is_loaded(tmp_path: Path, plain: np.ndarray) -> None:
+def test_where_nothing_can_be_written_the_packaged_file_is_loaded(
+    tmp_path: Path, plain: np.ndarray
+) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a folder", encoding="utf-8")
     assert np.array_equal(rows(blocked / "models"), plain)
@@ -87,7 +97,11 @@ def test_weights_are_kept_as_they_are_multiplied(folder: Path) -> None:
     rows(folder)
     (place,) = made(folder)
     packed = onnx.load(place / "model.onnx", load_external_data=False)
-    assert any(entry.key.startswith("prepacked") for one in packed.graph.initializer for entry in one.external_data)
+    assert any(
+        entry.key.startswith("prepacked")
+        for one in packed.graph.initializer
+        for entry in one.external_data
+    )
 
 
 def test_it_is_kept_in_the_cache_folder_of_the_user(tmp_path: Path) -> None:

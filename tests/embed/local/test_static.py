@@ -1,4 +1,6 @@
-"""Static models by path: the mean of the rows of a text's tokens, weighted and mapped as the file says."""
+"""Static models by path: the mean of the rows of a text's tokens, weighted and mapped as the file
+says.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ import pytest
 
 from notewell.embed.local.static import StaticEmbedder, find_static
 from notewell.errors import EmbedderError
-from tests.embed.made import DIM, packaged, save_tensors, static_folder, table, tiny_folder, vocabulary
+from tests.embed.made import (
+    DIM,
+    packaged,
+    save_tensors,
+    static_folder,
+    table,
+    tiny_folder,
+    vocabulary,
+)
 
 
 @cache
@@ -48,7 +58,9 @@ def test_weights_count(tmp_path: Path) -> None:
 def test_tokens_may_share_rows(tmp_path: Path) -> None:
     mapping = np.arange(30522) % 100
     found = row_of(static_folder(tmp_path / "m", table(rows=100), mapping=mapping))
-    assert found == pytest.approx(unit(table(rows=100)[mapping[ids("backup", "night")]].mean(axis=0)), abs=1e-5)
+    assert found == pytest.approx(
+        unit(table(rows=100)[mapping[ids("backup", "night")]].mean(axis=0)), abs=1e-5
+    )
 
 
 def test_an_unknown_word_counts_for_nothing(tmp_path: Path) -> None:
@@ -94,7 +106,9 @@ def test_weights_of_a_transformer_are_no_static_model(tmp_path: Path) -> None:
         ({"embeddings": table(10), "mapping": np.full(30522, -1)}, "row that does not exist"),
     ],
 )
-def test_tables_that_do_not_fit_are_an_error(tmp_path: Path, tensors: dict[str, Any], match: str) -> None:
+def test_tables_that_do_not_fit_are_an_error(
+    tmp_path: Path, tensors: dict[str, Any], match: str
+) -> None:
     folder = static_folder(tmp_path / "m")
     save_tensors(folder / "model.safetensors", tensors)
     with pytest.raises(EmbedderError, match=match):

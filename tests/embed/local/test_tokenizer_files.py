@@ -48,13 +48,31 @@ def test_both_ways_give_the_same_ids(text: str, limit: int) -> None:
     "parts",
     [
         {"normalizer": None},
-        {"normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
-                        "strip_accents": None, "lowercase": False}},
+        {
+            "normalizer": {
+                "type": "BertNormalizer",
+                "clean_text": True,
+                "handle_chinese_chars": True,
+                "strip_accents": None,
+                "lowercase": False,
+            }
+        },
         {"pre_tokenizer": {"type": "Whitespace"}},
-        {"added_tokens": [{"id": 5, "content": "[unused4]", "single_word": False, "lstrip": False, "rstrip": False,
-                           "normalized": False, "special": True}]},
+        {
+            "added_tokens": [
+                {
+                    "id": 5,
+                    "content": "[unused4]",
+                    "single_word": False,
+                    "lstrip": False,
+                    "rstrip": False,
+                    "normalized": False,
+                    "special": True,
+                }
+            ]
+        },
     ],
-)  # fmt: skip
+)
 def test_anything_but_plain_bert_is_left_to_the_package(parts: dict[str, Any]) -> None:
     assert isinstance(tokens_of(changed(**parts), "other"), FastTokens)
 
@@ -64,7 +82,9 @@ def roberta() -> FastTokens:
     words = {"<s>": 0, "</s>": 1, "a": 2, "b": 3, "ab": 4, "Ġ": 5}
     made = Tokenizer(models.BPE(vocab=words, merges=[("a", "b")]))
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.post_processor = processors.RobertaProcessing(("</s>", 1), ("<s>", 0), add_prefix_space=False)
+    made.post_processor = processors.RobertaProcessing(
+        ("</s>", 1), ("<s>", 0), add_prefix_space=False
+    )
     made.add_special_tokens(["<s>", "</s>"])
     return FastTokens(made.to_str(), "roberta")
 
@@ -84,7 +104,9 @@ def test_the_name_of_a_special_token_is_data() -> None:
 def test_the_end_alone_may_be_marked() -> None:
     made = Tokenizer(models.WordLevel({"a": 0, "b": 1, "</s>": 2, "<unk>": 3}, unk_token="<unk>"))
     made.normalizer, made.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Whitespace()
-    made.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 2)])
+    made.post_processor = processors.TemplateProcessing(
+        single="$A </s>", special_tokens=[("</s>", 2)]
+    )
     found = FastTokens(made.to_str(), "t5")
     assert found.encode("a b a b", 3) == [0, 1, 2]
     assert found.unknown == 3
@@ -108,7 +130,9 @@ def test_no_tokeniser_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     assert "tokenizer.json" in caught.value.hint
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "not json", '{"model": null}', '{"model": {"type": "Nothing"}}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "not json", '{"model": null}', '{"model": {"type": "Nothing"}}']
+)
 def test_a_damaged_description_is_an_error(text: str) -> None:
     with pytest.raises(EmbedderError, match=r"tokenizer\.json of x cannot be read"):
         tokens_of(text, "x")

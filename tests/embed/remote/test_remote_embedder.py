@@ -61,13 +61,22 @@ def make(clock: Time) -> Iterator[Make]:
         name: str = "openai", model: str = "", *, dim: int = 0, **own: Any
     ) -> tuple[RemoteEmbedder, ProviderServer]:
         preset = PRESETS[name]
-        context = serving(ProviderServer(name, dim=dim or preset.known(model or preset.model).dim or 32))
+        context = serving(
+            ProviderServer(name, dim=dim or preset.known(model or preset.model).dim or 32)
+        )
         server = context.__enter__()
         provider = Provider(
-            preset, url=server.url, key=KEY, timeout_s=own.pop("timeout_s", 10), clock=clock.clock, wait=clock.wait,
+            preset,
+            url=server.url,
+            key=KEY,
+            timeout_s=own.pop("timeout_s", 10),
+            clock=clock.clock,
+            wait=clock.wait,
             jitter=lambda: 0.5,
-        )  # fmt: skip
-        made = remote_embedder(name, model, EmbedSettings(model=name, dim=dim, **own), {}, provider=provider)
+        )
+        made = remote_embedder(
+            name, model, EmbedSettings(model=name, dim=dim, **own), {}, provider=provider
+        )
         open_.append((context, made))
         return made, server
 
@@ -122,7 +131,11 @@ def test_questions_and_passages_are_told_apart_by_type(
     ("name", "question", "passage"),
     [
         ("ollama/nomic-embed-text", "search_query: a", "search_document: a"),
-        ("ollama/mxbai-embed-large:latest", "Represent this sentence for searching relevant passages: a", "a"),
+        (
+            "ollama/mxbai-embed-large:latest",
+            "Represent this sentence for searching relevant passages: a",
+            "a",
+        ),
         ("ollama/all-minilm", "a", "a"),
         ("lmstudio", "search_query: a", "search_document: a"),
         ("gemini", "task: search result | query: a", "title: none | text: a"),
@@ -131,7 +144,9 @@ def test_questions_and_passages_are_told_apart_by_type(
         ("mistral", "a", "a"),
     ],
 )
-def test_questions_and_passages_are_told_apart_by_words(make: Make, name: str, question: str, passage: str) -> None:
+def test_questions_and_passages_are_told_apart_by_words(
+    make: Make, name: str, question: str, passage: str
+) -> None:
     provider, _, model_name = name.partition("/")
     model, server = make(provider, model_name)
     model.embed(["a"], "query")
@@ -139,7 +154,9 @@ def test_questions_and_passages_are_told_apart_by_words(make: Make, name: str, q
     assert server.texts() == [[question], [passage]]
 
 
-def test_gemini_s_first_model_is_asked_with_task_types_and_shortened_rows_are_unit_again(make: Make) -> None:
+def test_gemini_s_first_model_is_asked_with_task_types_and_shortened_rows_are_unit_again(
+    make: Make,
+) -> None:
     model, server = make("gemini", "gemini-embedding-001", dim=256)
     (row,) = model.embed(["a note"], "query")
     assert np.linalg.norm(row) == pytest.approx(1.0, abs=1e-6)
@@ -161,7 +178,11 @@ def test_gemini_s_first_model_is_asked_with_task_types_and_shortened_rows_are_un
 
 @pytest.mark.parametrize(
     ("name", "dim", "field"),
-    [("openai", 256, "dimensions"), ("voyage", 512, "output_dimension"), ("cohere", 256, "output_dimension")],
+    [
+        ("openai", 256, "dimensions"),
+        ("voyage", 512, "output_dimension"),
+        ("cohere", 256, "output_dimension"),
+    ],
 )
 def test_fewer_numbers_are_asked_for_and_named(make: Make, name: str, dim: int, field: str) -> None:
     model, server = make(name, dim=dim)
@@ -180,10 +201,15 @@ def test_names_tell_models_sizes_and_manners_apart(make: Make) -> None:
     ids = [
         make(name, model, dim=dim)[0].id
         for name, model, dim in (
-            ("openai", "", 0), ("openai", "", 256), ("openai", "text-embedding-3-large", 0), ("voyage", "", 0),
-            ("gemini", "", 0), ("gemini", "gemini-embedding-001", 0), ("ollama", "", 0),
+            ("openai", "", 0),
+            ("openai", "", 256),
+            ("openai", "text-embedding-3-large", 0),
+            ("voyage", "", 0),
+            ("gemini", "", 0),
+            ("gemini", "gemini-embedding-001", 0),
+            ("ollama", "", 0),
         )
-    ]  # fmt: skip
+    ]
     assert len(set(ids)) == len(ids)
     assert ids[3].startswith("voyage/voyage-4@1024+")
 
@@ -200,7 +226,9 @@ def test_the_size_of_an_unknown_model_is_measured_once(make: Make) -> None:
 
 @pytest.mark.parametrize("name", ["openai", "voyage", "mistral", "jina", "lmstudio"])
 @pytest.mark.parametrize("encoding", ["base64", "float"])
-def test_both_encodings_are_read_whatever_was_asked_for(make: Make, name: str, encoding: str) -> None:
+def test_both_encodings_are_read_whatever_was_asked_for(
+    make: Make, name: str, encoding: str
+) -> None:
     model, server = make(name)
     server.encoding = encoding
     expected = unit(model.model.prefix("document") + "a note", model.dim)
@@ -246,7 +274,10 @@ def test_the_rows_that_came_before_a_failure_are_kept(make: Make) -> None:
     texts = [f"{i} " + "word " * 70 for i in range(9)]
     with pytest.raises(QuotaError) as caught:
         model.embed(texts, "document")
-    assert {i: bool(np.allclose(row, unit(texts[i], 8), atol=1e-6)) for i, row in caught.value.rows.items()} == {
+    assert {
+        i: bool(np.allclose(row, unit(texts[i], 8), atol=1e-6))
+        for i, row in caught.value.rows.items()
+    } == {
         0: True,
         1: True,
     }
@@ -254,7 +285,10 @@ def test_the_rows_that_came_before_a_failure_are_kept(make: Make) -> None:
 
 def test_room_is_what_fills_the_requests_that_run_at_once(make: Make) -> None:
     model, server = make("openai", dim=8, max_tokens_per_request=1000, parallel=3)
-    texts = [f"{i} ".ljust(4 * size, "x") for i, size in enumerate([10, 300, 690, 20, 700, 890, 30, 600, 5] * 40)]
+    texts = [
+        f"{i} ".ljust(4 * size, "x")
+        for i, size in enumerate([10, 300, 690, 20, 700, 890, 30, 600, 5] * 40)
+    ]
     while texts:
         takes, before = model.room(2), len(server.requests)
         fit = next((n for n, text in enumerate(texts) if not takes(text)), len(texts))
@@ -301,8 +335,12 @@ def test_a_text_that_turns_out_too_long_is_split_until_it_fits(make: Make) -> No
 
 
 @given(st.lists(st.text(max_size=400), max_size=8))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_texts_get_their_unit_rows_alone_or_together(shared: RemoteEmbedder, texts: list[str]) -> None:
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_texts_get_their_unit_rows_alone_or_together(
+    shared: RemoteEmbedder, texts: list[str]
+) -> None:
     together = shared.embed(texts, "document")
     assert np.allclose(np.linalg.norm(together, axis=1), 1.0, atol=1e-5)
     for i, text in enumerate(texts):
@@ -322,7 +360,9 @@ def test_one_refused_text_is_found_by_halving_and_the_others_go_on(make: Make) -
     model, server = make("openai", dim=16)
     texts = [f"note {i}" for i in range(50)]
     server.refuses = lambda t: "content policy" if t == "note 37" else ""
-    with pytest.raises(RejectedError, match="openai refused 1 of 50 texts: content policy") as caught:
+    with pytest.raises(
+        RejectedError, match="openai refused 1 of 50 texts: content policy"
+    ) as caught:
         model.embed(texts, "document")
     assert caught.value.reasons == {37: "content policy"}
     assert sorted(caught.value.rows) == [i for i in range(50) if i != 37]
@@ -347,13 +387,17 @@ def test_how_many_texts_an_endpoint_takes_is_learnt_from_its_refusal(make: Make)
     before = len(server.requests)
     model.embed([f"other {i}" for i in range(400)], "document")
     assert [len(t) for t in server.texts()[before:] if len(t) > most] == []
-    assert before < 2 * (len(server.requests) - before), "and then at once, not by halving every request"
+    assert before < 2 * (len(server.requests) - before), (
+        "and then at once, not by halving every request"
+    )
 
 
 def test_when_every_request_is_refused_no_text_is_blamed(make: Make) -> None:
     model, server = make()
     server.always = status(400, {"error": {"message": "dimensions is not supported"}})
-    with pytest.raises(EmbedderError, match=r"refused the request.*dimensions is not supported") as caught:
+    with pytest.raises(
+        EmbedderError, match=r"refused the request.*dimensions is not supported"
+    ) as caught:
         model.embed([f"note {i}" for i in range(50)], "document")
     assert not isinstance(caught.value, RejectedError)
     assert len(server.requests) == 2
@@ -379,7 +423,10 @@ WRONG = {
     "null": (lambda asked, _: asked.json(None), "does not hold rows as expected"),
     "other": (lambda asked, _: asked.json({"ok": True}), "does not hold rows as expected"),
     "nested": (lambda asked, _: asked.raw(b"[" * 100_000), "not valid JSON"),
-    "a redirect": (status(302, {}, Location="http://elsewhere.test/x"), "a redirect to elsewhere.test, which is not"),
+    "a redirect": (
+        status(302, {}, Location="http://elsewhere.test/x"),
+        "a redirect to elsewhere.test, which is not",
+    ),
     "forbidden": (status(403), "it answered 403 Forbidden: no"),
     "not there": (status(404), "it answered 404 Not Found: no"),
     "strange": (status(418), "it answered 418"),
@@ -388,7 +435,9 @@ WRONG = {
 
 @pytest.mark.parametrize("name", ["openai", "gemini", "cohere", "ollama"])
 @pytest.mark.parametrize("fault", WRONG)
-def test_a_wrong_answer_is_one_clear_error_and_not_asked_for_again(make: Make, name: str, fault: str) -> None:
+def test_a_wrong_answer_is_one_clear_error_and_not_asked_for_again(
+    make: Make, name: str, fault: str
+) -> None:
     model, server = make(name)
     server.always, message = WRONG[fault]
     with pytest.raises(EmbedderError, match=message) as caught:
@@ -409,7 +458,9 @@ PASSING = {
 
 
 @pytest.mark.parametrize("fault", PASSING)
-def test_what_may_pass_is_asked_again_with_growing_pauses(make: Make, clock: Time, fault: str) -> None:
+def test_what_may_pass_is_asked_again_with_growing_pauses(
+    make: Make, clock: Time, fault: str
+) -> None:
     model, server = make(timeout_s=100)
     model.embed(["once it was well"], "document")
     server.faults.extend([PASSING[fault]] * 4)
@@ -451,7 +502,9 @@ def test_after_some_attempts_it_gives_up_and_says_what_to_do(make: Make, clock: 
     model, server = make(timeout_s=100)
     model.embed(["once it was well"], "document")
     server.always = status(503, {"error": {"message": "overloaded"}})
-    with pytest.raises(EmbedderError, match="503 Service Unavailable: overloaded; gave up after 6 attempts") as caught:
+    with pytest.raises(
+        EmbedderError, match="503 Service Unavailable: overloaded; gave up after 6 attempts"
+    ) as caught:
         model.embed(["a"], "document")
     assert "another model" in caught.value.hint
     assert len(server.requests) == 1 + 6
@@ -468,8 +521,21 @@ def test_after_some_attempts_it_gives_up_and_says_what_to_do(make: Make, clock: 
         ({"Retry_After": "-4"}, None, 0.0),
         *(({"Retry_After": odd}, None, 0.5) for odd in ("inf", "nan", "1e999")),
         *(({"Retry_After_Ms": odd}, None, 0.5) for odd in ("9" * 400, "\xb2")),
-        ({}, {"error": {"status": "RESOURCE_EXHAUSTED", "details": [{"retryDelay": "9" * 400 + "s"}]}}, 0.5),
-        ({}, {"error": {"status": "RESOURCE_EXHAUSTED", "details": [{"retryDelay": "17.5s"}]}}, 17.5),
+        (
+            {},
+            {
+                "error": {
+                    "status": "RESOURCE_EXHAUSTED",
+                    "details": [{"retryDelay": "9" * 400 + "s"}],
+                }
+            },
+            0.5,
+        ),
+        (
+            {},
+            {"error": {"status": "RESOURCE_EXHAUSTED", "details": [{"retryDelay": "17.5s"}]}},
+            17.5,
+        ),
     ],
 )
 def test_the_server_s_own_wish_for_a_pause_is_honoured(
@@ -483,11 +549,15 @@ def test_the_server_s_own_wish_for_a_pause_is_honoured(
 
 def test_a_date_to_come_back_at_is_honoured(make: Make, clock: Time) -> None:
     model, server = make(timeout_s=100)
-    server.faults.append(status(503, Retry_After=email.utils.formatdate(time.time() + 60, usegmt=True)))
+    server.faults.append(
+        status(503, Retry_After=email.utils.formatdate(time.time() + 60, usegmt=True))
+    )
     model.embed(["a"], "document")
     assert clock.pauses == [pytest.approx(60, abs=2)]
     clock.pauses.clear()
-    server.faults.append(status(503, Retry_After=email.utils.formatdate(time.time() - 60, usegmt=True)))
+    server.faults.append(
+        status(503, Retry_After=email.utils.formatdate(time.time() - 60, usegmt=True))
+    )
     model.embed(["a"], "document")
     assert clock.pauses == [0.0]
 
@@ -516,7 +586,9 @@ def test_a_question_has_three_seconds_in_all(make: Make, clock: Time) -> None:
 
 
 SPENT = {
-    "openai": status(429, {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}),
+    "openai": status(
+        429, {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}
+    ),
     "gemini": status(
         429,
         {
@@ -524,11 +596,19 @@ SPENT = {
                 "code": 429,
                 "status": "RESOURCE_EXHAUSTED",
                 "message": "You exceeded your current quota",
-                "details": [{"violations": [{"quotaId": "EmbedContentRequestsPerDayPerProjectPerModel-FreeTier"}]}],
+                "details": [
+                    {
+                        "violations": [
+                            {"quotaId": "EmbedContentRequestsPerDayPerProjectPerModel-FreeTier"}
+                        ]
+                    }
+                ],
             }
         },
     ),
-    "cohere": status(429, {"message": "You are using a Trial key, which is limited to 1000 API calls / month."}),
+    "cohere": status(
+        429, {"message": "You are using a Trial key, which is limited to 1000 API calls / month."}
+    ),
     "voyage": status(403, {"detail": "insufficient credits on this account"}),
     "jina": status(402, {"detail": "Insufficient balance"}),
     "mistral": status(402, {"message": "Payment required"}),
@@ -551,7 +631,9 @@ def test_gemini_s_limit_per_minute_is_no_used_up_quota(make: Make, clock: Time) 
     error = {
         "status": "RESOURCE_EXHAUSTED",
         "message": "You exceeded your current quota, please check your plan and billing details.",
-        "details": [{"violations": [{"quotaId": "EmbedContentRequestsPerMinutePerProjectPerModel"}]}],
+        "details": [
+            {"violations": [{"quotaId": "EmbedContentRequestsPerMinutePerProjectPerModel"}]}
+        ],
     }
     server.faults.append(status(429, {"error": error}))
     model.embed(["a"], "document")
@@ -572,7 +654,9 @@ def test_a_refused_key_names_the_variable_to_set_and_not_the_key(make: Make, nam
 def test_gemini_says_400_for_a_bad_key(make: Make) -> None:
     model, server = make("gemini")
     details = [{"reason": "API_KEY_INVALID"}]
-    server.always = status(400, {"error": {"message": f"API key not valid: {KEY}", "details": details}})
+    server.always = status(
+        400, {"error": {"message": f"API key not valid: {KEY}", "details": details}}
+    )
     with pytest.raises(EmbedderError, match=r"refused the key \(400\)") as caught:
         model.embed(["a"], "document")
     assert "GEMINI_API_KEY" in caught.value.hint
@@ -587,7 +671,12 @@ def test_a_missing_key_is_said_before_anything_is_sent() -> None:
 def test_the_key_is_in_no_error_repr_or_log(make: Make, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     model, server = make()
-    seen = [repr(model), repr(model.provider), str(vars(model)), repr(EmbedSettings(key=KEY, headers=(f"X: {KEY}",)))]
+    seen = [
+        repr(model),
+        repr(model.provider),
+        str(vars(model)),
+        repr(EmbedSettings(key=KEY, headers=(f"X: {KEY}",))),
+    ]
     echo = {"error": {"message": f"bad key {KEY} or sk-test-5ecr3t%2FKey%2B42"}}
     for code in (302, 400, 401, 402, 403, 404, 413, 418, 422, 429, 500):
         server.always = status(code, echo, Location=f"http://{KEY}.test/{KEY}", X_Echo=KEY)
@@ -605,7 +694,9 @@ def test_the_key_is_in_no_error_repr_or_log(make: Make, caplog: pytest.LogCaptur
 
 def test_further_headers_are_sent_and_kept_secret_too() -> None:
     with serving(ProviderServer("http", key="", dim=8)) as server:
-        own = EmbedSettings(model="http/m", url=server.url + "/", headers=("X-Api-Key: hush-hush", "X-Team:notes"))
+        own = EmbedSettings(
+            model="http/m", url=server.url + "/", headers=("X-Api-Key: hush-hush", "X-Team:notes")
+        )
         model = remote_embedder("http", "m", own, {})
         headers = server.requests[0][2]
         assert (headers["X-Api-Key"], headers["X-Team"]) == ("hush-hush", "notes")
@@ -626,7 +717,9 @@ def test_address_and_key_of_the_settings_are_only_for_the_provider_they_are_mean
         assert other.provider.url == "https://api.openai.com/v1"
         assert KEY not in str(vars(other.provider))
         assert server.requests == []
-        chained = remote_embedder("http", "m", EmbedSettings(model="auto", url=server.url), {"NOTEWELL_EMBED_KEY": KEY})
+        chained = remote_embedder(
+            "http", "m", EmbedSettings(model="auto", url=server.url), {"NOTEWELL_EMBED_KEY": KEY}
+        )
         assert chained.dim == 8
         chained.close()
 
@@ -668,13 +761,18 @@ def test_a_key_that_is_none_is_refused_without_being_shown() -> None:
 
 def test_names_with_a_provider_lead_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    ids = [getattr(named(name), "id", "") for name in ("openai", "openai/text-embedding-3-large", "OpenAI")]
+    ids = [
+        getattr(named(name), "id", "")
+        for name in ("openai", "openai/text-embedding-3-large", "OpenAI")
+    ]
     assert ids == [
         "openai/text-embedding-3-small@1536",
         "openai/text-embedding-3-large@3072",
         "openai/text-embedding-3-small@1536",
     ]
-    found = named("ollama/nomic-embed-text", settings=EmbedSettings(model="ollama/nomic-embed-text"))
+    found = named(
+        "ollama/nomic-embed-text", settings=EmbedSettings(model="ollama/nomic-embed-text")
+    )
     assert getattr(found, "id", "").startswith("ollama/nomic-embed-text@768+")
 
 
@@ -682,9 +780,13 @@ def test_nobody_at_the_address_says_what_to_start(clock: Time) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    provider = Provider(PRESETS["ollama"], url=url, clock=clock.clock, wait=clock.wait, jitter=lambda: 0.5)
+    provider = Provider(
+        PRESETS["ollama"], url=url, clock=clock.clock, wait=clock.wait, jitter=lambda: 0.5
+    )
     model = remote_embedder("ollama", "", EmbedSettings(), {}, provider=provider)
-    with pytest.raises(EmbedderError, match=r"Connection refused; gave up after 3 attempts") as caught:
+    with pytest.raises(
+        EmbedderError, match=r"Connection refused; gave up after 3 attempts"
+    ) as caught:
         model.embed(["a"], "document")
     assert caught.value.hint.startswith("start ollama")
     assert sum(clock.pauses) < 3
@@ -692,7 +794,9 @@ def test_nobody_at_the_address_says_what_to_start(clock: Time) -> None:
 
 def test_a_model_that_is_not_pulled_is_told(make: Make) -> None:
     model, server = make("ollama")
-    server.always = status(404, {"error": 'model "nomic-embed-text" not found, try pulling it first'})
+    server.always = status(
+        404, {"error": 'model "nomic-embed-text" not found, try pulling it first'}
+    )
     with pytest.raises(EmbedderError, match="try pulling it first") as caught:
         model.embed(["a"], "document")
     assert caught.value.hint.startswith("ollama pull nomic-embed-text")
@@ -719,7 +823,9 @@ def test_closing_ends_everything_under_way_at_once(moment: str) -> None:
                 asked.json({}, status=503, Retry_After="9")
 
         server.always = stuck
-        own = EmbedSettings(model="openai", url=server.url, max_tokens_per_request=100, timeout_s=60)
+        own = EmbedSettings(
+            model="openai", url=server.url, max_tokens_per_request=100, timeout_s=60
+        )
         model = remote_embedder("openai", "", own, {"OPENAI_API_KEY": KEY})
         failed: list[EmbedderError] = []
 
@@ -731,7 +837,10 @@ def test_closing_ends_everything_under_way_at_once(moment: str) -> None:
 
         def run() -> None:
             with pytest.raises(EmbedderError) as caught:
-                model.embed([f"{i} " + "word " * 70 for i in range(12 if moment == "in a request" else 1)], "document")
+                model.embed(
+                    [f"{i} " + "word " * 70 for i in range(12 if moment == "in a request" else 1)],
+                    "document",
+                )
             failed.append(caught.value)
 
         thread = threading.Thread(target=run)
@@ -771,7 +880,9 @@ def test_a_failure_does_not_wait_for_the_pauses_of_others() -> None:
         assert not waits, "nor does anybody go on waiting"
 
 
-def test_a_file_goes_along_with_its_label_to_a_model_that_can_see(make: Make, tmp_path: Path) -> None:
+def test_a_file_goes_along_with_its_label_to_a_model_that_can_see(
+    make: Make, tmp_path: Path
+) -> None:
     place = tmp_path / "cat.png"
     place.write_bytes(b"\x89PNG not really")
     media = Media("Image cat.png", location=str(place), mime="image/png")
@@ -779,7 +890,9 @@ def test_a_file_goes_along_with_its_label_to_a_model_that_can_see(make: Make, tm
     rows = model.embed(["a note", media, "Image cat.png"], "document")
     assert not np.allclose(rows[1], rows[2])
     bodies = [body for *_, body in server.requests]
-    (sent,) = [body["requests"] for body in bodies if len(body["requests"][0]["content"]["parts"]) == 2]
+    (sent,) = [
+        body["requests"] for body in bodies if len(body["requests"][0]["content"]["parts"]) == 2
+    ]
     assert len(sent) == 1
     assert sent[0]["content"]["parts"] == [
         {"text": "title: none | text: Image cat.png"},

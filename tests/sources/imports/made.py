@@ -1,4 +1,6 @@
-"""What people bring, made by hand: exports in `exports/`, and small Word documents, PDFs and archives."""
+"""What people bring, made by hand: exports in `exports/`, and small Word documents, PDFs and
+archives.
+"""
 
 from __future__ import annotations
 
@@ -55,12 +57,18 @@ def docx(body: str = BODY) -> bytes:
 def pdf(*pages: str, title: str = "") -> bytes:
     """A PDF with a line of text on each page, as the format wants it."""
     kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>"]
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+    ]
     objects.append("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
     for n, text in enumerate(pages):
         stream = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET"
         resources = "/Resources << /Font << /F1 3 0 R >> >>"
-        objects.append(f"<< /Type /Page /Parent 2 0 R {resources} /Contents {5 + 2 * n} 0 R /MediaBox [0 0 595 842] >>")
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R {resources} /Contents {5 + 2 * n} 0 R /MediaBox [0 0 "
+            "595 842] >>"
+        )
         objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
     objects.append(f"<< /Title ({title}) /CreationDate (D:20260110090000Z) >>")
     out, places = "%PDF-1.4\n", []
@@ -69,5 +77,8 @@ def pdf(*pages: str, title: str = "") -> bytes:
         out += f"{number} 0 obj\n{text}\nendobj\n"
     table = "".join(f"{place:010} 00000 n \n" for place in places)
     size = len(objects) + 1
-    trailer = f"trailer\n<< /Size {size} /Root 1 0 R /Info {size - 1} 0 R >>\nstartxref\n{len(out)}\n%%EOF\n"
+    trailer = (
+        f"trailer\n<< /Size {size} /Root 1 0 R /Info {size - 1} 0 R >>\nstartxref\n"
+        f"{len(out)}\n%%EOF\n"
+    )
     return f"{out}xref\n0 {size}\n0000000000 65535 f \n{table}{trailer}".encode("latin-1")

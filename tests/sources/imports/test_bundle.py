@@ -1,4 +1,6 @@
-"""Files, archives and folders: hostile ones are refused with a reason, and what is in them never leads out."""
+"""Files, archives and folders: hostile ones are refused with a reason, and what is in them never
+leads out.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +34,16 @@ def values(text: str | bytes, *, piece: int = 1 << 30) -> list[Any]:
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(max_size=10),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=10,
 )
 
 
-@given(listed=st.lists(JSON, max_size=6), piece=st.integers(1, 40), indent=st.sampled_from([None, 2]))
+@given(
+    listed=st.lists(JSON, max_size=6), piece=st.integers(1, 40), indent=st.sampled_from([None, 2])
+)
 @settings(max_examples=60, deadline=None)
 def test_a_list_is_read_value_by_value_however_its_bytes_come(
     listed: list[Any], piece: int, indent: int | None
@@ -56,11 +62,16 @@ def test_one_object_and_a_byte_order_mark_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("[1, 2", "ends in the middle, after value 2"), ("[1 2]", "after value 1"), ("[{]", "at value 1"),
-        ('{"a": ', "at value 1"), ("[" * 200_000, "nested too deep"), ('[{"a":' * 100_000, "nested too deep"),
-        ("nonsense", "at value 1"), ("[" + "9" * 5000 + "]", "at value 1"),
+        ("[1, 2", "ends in the middle, after value 2"),
+        ("[1 2]", "after value 1"),
+        ("[{]", "at value 1"),
+        ('{"a": ', "at value 1"),
+        ("[" * 200_000, "nested too deep"),
+        ('[{"a":' * 100_000, "nested too deep"),
+        ("nonsense", "at value 1"),
+        ("[" + "9" * 5000 + "]", "at value 1"),
     ],
-)  # fmt: skip
+)
 def test_json_that_is_broken_or_hostile_is_refused(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         values(text)
@@ -120,14 +131,26 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "link": (linked, "symbolic link"),
     "bomb": (lambda: zipped({"conversations.json": b"[" + b" " * 80_000_000}), "would unpack from"),
     "locked": (locked, "locked with a password"),
-    "packed oddly": (lambda: zipped({"conversations.json": CHATGPT}, method=zipfile.ZIP_LZMA), "packed in a way"),
+    "packed oddly": (
+        lambda: zipped({"conversations.json": CHATGPT}, method=zipfile.ZIP_LZMA),
+        "packed in a way",
+    ),
     "too many": (many, "over 100,000 files"),
-    "cut off": (lambda: zipped({"conversations.json": CHATGPT})[:-40], "not a zip archive, or only part"),
+    "cut off": (
+        lambda: zipped({"conversations.json": CHATGPT})[:-40],
+        "not a zip archive, or only part",
+    ),
     "damaged": (broken, "damaged"),
     "no zip": (lambda: b"nonsense", "not a zip archive"),
     "empty": (lambda: b"", "not a zip archive"),
-    "nothing known": (lambda: zipped({"user.json": "{}", "a.png": b"x"}), "no format that import knows"),
-    "half a list": (lambda: zipped({"conversations.json": CHATGPT.rstrip()[:-1]}), "ends in the middle"),
+    "nothing known": (
+        lambda: zipped({"user.json": "{}", "a.png": b"x"}),
+        "no format that import knows",
+    ),
+    "half a list": (
+        lambda: zipped({"conversations.json": CHATGPT.rstrip()[:-1]}),
+        "ends in the middle",
+    ),
     "nested": (lambda: zipped({"conversations.json": "[" * 100_000}), "nested too deep"),
 }
 
@@ -145,17 +168,26 @@ def test_a_hostile_archive_is_refused_with_its_reason(tmp_path: Path, kind: str)
 def test_the_parts_of_an_export_are_found_in_its_archive(tmp_path: Path) -> None:
     second = json.dumps([{**json.loads(CHATGPT)[0], "conversation_id": "second"}])
     files: dict[str, str | bytes] = {
-        "export/conversations-000.json": CHATGPT, "export/conversations-001.json": second, "export/user.json": "{}",
-        "export/chat.html": "<p>the same again", "__MACOSX/export/._conversations-000.json": b"\0\1", "a.png": b"\0",
-    }  # fmt: skip
+        "export/conversations-000.json": CHATGPT,
+        "export/conversations-001.json": second,
+        "export/user.json": "{}",
+        "export/chat.html": "<p>the same again",
+        "__MACOSX/export/._conversations-000.json": b"\0\1",
+        "a.png": b"\0",
+    }
     (tmp_path / "a.zip").write_bytes(zipped(files))
     bundle = Bundle(str(tmp_path / "a.zip"))
-    assert [item.id for _, item in bundle.items()] == ["67a678d3-a274-8191-94ee-7ca817b25b36", "second"]
+    assert [item.id for _, item in bundle.items()] == [
+        "67a678d3-a274-8191-94ee-7ca817b25b36",
+        "second",
+    ]
     assert bundle.skipped == []
 
 
 def test_documents_in_an_archive_are_known_by_what_they_say(tmp_path: Path) -> None:
-    (tmp_path / "a.zip").write_bytes(zipped({"x/One.md": "# One\n\nwords", "x/two.html": "<p>two", "bad.docx": b"x"}))
+    (tmp_path / "a.zip").write_bytes(
+        zipped({"x/One.md": "# One\n\nwords", "x/two.html": "<p>two", "bad.docx": b"x"})
+    )
     (tmp_path / "b.zip").write_bytes(zipped({"elsewhere/One.md": "# One\n\nwords"}))
     bundle = Bundle(str(tmp_path / "a.zip"))
     found = [item for _, item in bundle.items()]
@@ -182,13 +214,18 @@ def test_a_folder_is_read_without_links_and_hidden_files(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [
-        ("a.json", b"", "nothing in it"), ("a.json", b"[]", "nothing in it"), ("a.json", b'{"a": 1}', "no format"),
-        ("a.json", b"\x00\x01", "not valid JSON"), ("a.xyz", b"words", "no format"),
+        ("a.json", b"", "nothing in it"),
+        ("a.json", b"[]", "nothing in it"),
+        ("a.json", b'{"a": 1}', "no format"),
+        ("a.json", b"\x00\x01", "not valid JSON"),
+        ("a.xyz", b"words", "no format"),
         ("a.md", bytes(range(256)) * 9, "binary"),
         ("gone.json", None, "No such file"),
     ],
-)  # fmt: skip
-def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, name: str, data: bytes | None, reason: str) -> None:
+)
+def test_a_file_that_cannot_be_read_says_why(
+    tmp_path: Path, name: str, data: bytes | None, reason: str
+) -> None:
     if data is not None:
         (tmp_path / name).write_bytes(data)
     with pytest.raises(NoteError, match=reason):

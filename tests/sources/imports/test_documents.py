@@ -1,4 +1,6 @@
-"""Word, PDF and HTML: what is read of them, and that a hostile one costs no more than its length."""
+"""Word, PDF and HTML: what is read of them, and that a hostile one costs no more than its
+length.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from notewell.sources.imports.pdf_file import read_pdf
 from tests.growth import Linear
 from tests.sources.imports.made import BODY, docx, pdf, zipped
 
-needs_pypdf = pytest.mark.skipif(not pdf_file.can_read_pdf(), reason="needs pypdf (the extra documents)")
+needs_pypdf = pytest.mark.skipif(
+    not pdf_file.can_read_pdf(), reason="needs pypdf (the extra documents)"
+)
 
 
 def text(item: Item | None) -> str:
@@ -39,13 +43,20 @@ def test_a_word_document_has_headings_lists_and_tables() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "not a zip"), (b"PK\x05\x06" + bytes(18), "readable Word"), (zipped({"a": "b"}), "readable Word"),
-        (docx("<w:document"), "readable Word"), (docx("\0"), "readable Word"), (docx()[:-30], "not a zip"),
-        (docx(BODY.replace("<w:document", '<!DOCTYPE x [<!ENTITY a "aa">]><w:document', 1)), "document type"),
+        (b"", "not a zip"),
+        (b"PK\x05\x06" + bytes(18), "readable Word"),
+        (zipped({"a": "b"}), "readable Word"),
+        (docx("<w:document"), "readable Word"),
+        (docx("\0"), "readable Word"),
+        (docx()[:-30], "not a zip"),
+        (
+            docx(BODY.replace("<w:document", '<!DOCTYPE x [<!ENTITY a "aa">]><w:document', 1)),
+            "document type",
+        ),
         (docx('<!DOCTYPE x SYSTEM "file:///etc/passwd"><w:document/>'), "document type"),
         (zipped({"word/document.xml": b" " * 60_000_000}), "would unpack"),
     ],
-)  # fmt: skip
+)
 def test_a_word_document_that_is_none_or_hostile_is_refused(data: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         read_docx(data, "")
@@ -64,13 +75,21 @@ def test_tables_in_tables_and_cells_without_end_are_read() -> None:
 
 
 HOSTILE = {
-    "signs": b"<" * 300_000, "comments": b"<!--" * 100_000, "declarations": b"<!" * 200_000,
+    "signs": b"<" * 300_000,
+    "comments": b"<!--" * 100_000,
+    "declarations": b"<!" * 200_000,
     "quotes": b"<a b='>" * 50_000,
-    "tags": b"<a href='x" * 50_000, "lists": b"<ul><li>" * 30_000, "scripts": b"<script>" * 50_000,
+    "tags": b"<a href='x" * 50_000,
+    "lists": b"<ul><li>" * 30_000,
+    "scripts": b"<script>" * 50_000,
     "amp": b"&#1" * 100_000,
-    "number": b"&#" + b"9" * 300_000, "links": b"<a href='http://x'>a" * 20_000, "cells": b"<td>" * 50_000,
-    "titles": b"<title>" * 50_000, "values": b"<a " + b"x=y " * 100_000 + b">", "code": b"<pre>" * 50_000,
-}  # fmt: skip
+    "number": b"&#" + b"9" * 300_000,
+    "links": b"<a href='http://x'>a" * 20_000,
+    "cells": b"<td>" * 50_000,
+    "titles": b"<title>" * 50_000,
+    "values": b"<a " + b"x=y " * 100_000 + b">",
+    "code": b"<pre>" * 50_000,
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -81,13 +100,20 @@ def test_a_hostile_page_takes_a_time_that_grows_with_it_alone(name: str, linear:
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (b"caf\xe9 <meta charset=latin-1>", "café"), ("café".encode("utf-16"), "café"), (b"\xef\xbb\xbfa", "a"),
-        (b"<meta charset=nonsense>a", "a"), (b'<p title="a > b">c', "c"), (b"a<b and 3<4", "a"),
+        (b"caf\xe9 <meta charset=latin-1>", "café"),
+        ("café".encode("utf-16"), "café"),
+        (b"\xef\xbb\xbfa", "a"),
+        (b"<meta charset=nonsense>a", "a"),
+        (b'<p title="a > b">c', "c"),
+        (b"a<b and 3<4", "a"),
         (b"1 < 2 &lt; 3", "1 < 2 < 3"),
-        (b"<p>a<p>b", "a\n\nb"), (b"<a href='javascript:x()'>a</a>", "a"), (b"<SCRIPT>x</SCRIPT>a", "a"),
-        (b"<!-- x -->a<!doctype y>b<?z?>c", "abc"), (b"<title>t</title><title>u</title>a", "a"),
+        (b"<p>a<p>b", "a\n\nb"),
+        (b"<a href='javascript:x()'>a</a>", "a"),
+        (b"<SCRIPT>x</SCRIPT>a", "a"),
+        (b"<!-- x -->a<!doctype y>b<?z?>c", "abc"),
+        (b"<title>t</title><title>u</title>a", "a"),
     ],
-)  # fmt: skip
+)
 def test_odd_pages_are_read(data: bytes, expected: str) -> None:
     assert text(read_html(data, "")) == expected
 
@@ -112,13 +138,20 @@ def test_a_pdf_has_pages_a_title_and_a_date() -> None:
     assert found is not None
     assert (found.title, found.origin) == ("Two pages", "untrusted")
     assert found.made is not None
-    assert [part.text for part in found.parts] == ["## Page 1\n\nFirst words.", "## Page 2\n\nSecond words."]
+    assert [part.text for part in found.parts] == [
+        "## Page 1\n\nFirst words.",
+        "## Page 2\n\nSecond words.",
+    ]
 
 
 @needs_pypdf
 @pytest.mark.parametrize(
     ("data", "reason"),
-    [(b"", "readable PDF"), (b"%PDF-1.4\nnonsense", "readable PDF"), (pdf(""), "pages have no text")],
+    [
+        (b"", "readable PDF"),
+        (b"%PDF-1.4\nnonsense", "readable PDF"),
+        (pdf(""), "pages have no text"),
+    ],
 )
 def test_a_pdf_that_cannot_be_read_says_why(data: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
@@ -140,9 +173,13 @@ def test_without_the_library_the_hint_says_what_to_install(monkeypatch: pytest.M
 
 
 @needs_pypdf
-def test_no_module_of_the_current_folder_is_run_for_a_pdf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_module_of_the_current_folder_is_run_for_a_pdf(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("pypdf", "json", "io", "sitecustomize"):
-        (tmp_path / f"{name}.py").write_text("open(__file__ + '.ran', 'w').close()\nraise SystemExit('planted')")
+        (tmp_path / f"{name}.py").write_text(
+            "open(__file__ + '.ran', 'w').close()\nraise SystemExit('planted')"
+        )
     monkeypatch.chdir(tmp_path)
     found = read_pdf(pdf("First words."), "")
     assert found is not None

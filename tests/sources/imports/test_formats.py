@@ -22,11 +22,20 @@ from tests.sources.imports.made import EXPORTS, items, words
 
 NEVER = ("abandoned", "system", "tool", "call", "thought", "signal", "deleted", "script", "style")
 FORMAT_OF = {
-    "chatgpt.json": "chatgpt", "claude.json": "claude", "claude-memories.json": "claude",
-    "claude-projects.json": "claude", "memory.jsonl": "mcp-memory", "basic-memory.md": "basic-memory",
-    "basic-memory.json": "basic-memory", "mem0.json": "mem0", "openmemory.json": "mem0", "letta.af": "letta",
-    "letta-v1.af": "letta", "letta-passages.json": "letta", "page.html": "html",
-}  # fmt: skip
+    "chatgpt.json": "chatgpt",
+    "claude.json": "claude",
+    "claude-memories.json": "claude",
+    "claude-projects.json": "claude",
+    "memory.jsonl": "mcp-memory",
+    "basic-memory.md": "basic-memory",
+    "basic-memory.json": "basic-memory",
+    "mem0.json": "mem0",
+    "openmemory.json": "mem0",
+    "letta.af": "letta",
+    "letta-v1.af": "letta",
+    "letta-passages.json": "letta",
+    "page.html": "html",
+}
 
 
 @pytest.mark.parametrize("name", sorted(FORMAT_OF))
@@ -59,7 +68,8 @@ def test_a_conversation_of_chatgpt_is_the_one_that_was_shown_last() -> None:
     asked, answered = item.parts
     time = f"{utc('2026-03-01T10:00:01Z'):%Y-%m-%d %H:%M}"
     assert asked.text == (
-        f"## Which port does staging answer on?\n\n**User**, {time}:\n\n[image]\nWhich port does staging answer on?"
+        f"## Which port does staging answer on?\n\n**User**, {time}:\n\n[image]\nWhich port does "
+        "staging answer on?"
     )
     assert answered.text == f"**Assistant**, {time}:\n\nIt answers on 8443."
     assert [part.key for part in item.parts] == ["m1", "m6"]
@@ -67,10 +77,18 @@ def test_a_conversation_of_chatgpt_is_the_one_that_was_shown_last() -> None:
 
 def test_a_tree_that_runs_in_a_circle_or_has_no_end_is_read(tmp_path: Path) -> None:
     def node(name: str, parent: str | None) -> dict[str, Any]:
-        message = {"id": name, "author": {"role": "user"}, "content": {"content_type": "text", "parts": [name]}}
+        message = {
+            "id": name,
+            "author": {"role": "user"},
+            "content": {"content_type": "text", "parts": [name]},
+        }
         return {"id": name, "parent": parent, "message": message}
 
-    circle = {"title": "a", "current_node": "x", "mapping": {"x": node("x", "y"), "y": node("y", "x")}}
+    circle = {
+        "title": "a",
+        "current_node": "x",
+        "mapping": {"x": node("x", "y"), "y": node("y", "x")},
+    }
     headless = {"title": "b", "current_node": None, "mapping": {"z": node("z", None)}}
     place = tmp_path / "a.json"
     place.write_text(json.dumps([circle, headless]))
@@ -96,7 +114,12 @@ def test_messages_of_claude_that_name_no_parent_are_all_there(tmp_path: Path) ->
 
 def test_what_claude_remembers_and_projects_are_notes() -> None:
     whole, project = items(EXPORTS / "claude-memories.json")
-    assert [part.text for part in whole.parts] == ["**Work**", "Writes firmware in Rust.", "**Home**", "Keeps bees."]
+    assert [part.text for part in whole.parts] == [
+        "**Work**",
+        "Writes firmware in Rust.",
+        "**Home**",
+        "Keeps bees.",
+    ]
     assert "p-1" in project.title
     rules, text = items(EXPORTS / "claude-projects.json")
     assert (rules.origin, text.origin) == ("owner", "untrusted")
@@ -107,8 +130,10 @@ def test_what_claude_remembers_and_projects_are_notes() -> None:
 def test_a_graph_becomes_a_note_for_each_thing_with_links() -> None:
     mieke, shop, ravi = items(EXPORTS / "memory.jsonl")
     assert [p.text for p in mieke.parts] == [
-        "- Repairs clocks", "- Lives in Ghent\n  since 2019", "- works_at [[clock-shop-e0c628100c60|Clock shop]]"
-    ]  # fmt: skip
+        "- Repairs clocks",
+        "- Lives in Ghent\n  since 2019",
+        "- works_at [[clock-shop-e0c628100c60|Clock shop]]",
+    ]
     assert (shop.tags, ravi.tags) == (("place",), ())
     assert [p.text for p in ravi.parts] == ["- knows [[mieke-e84626f52981|Mieke]]"]
 
@@ -116,10 +141,19 @@ def test_a_graph_becomes_a_note_for_each_thing_with_links() -> None:
 def test_a_graph_as_one_object_and_with_the_names_of_basic_memory(tmp_path: Path) -> None:
     entity = {"name": "a", "entityType": "t", "observations": ["one"]}
     place = tmp_path / "graph.json"
-    place.write_text(json.dumps({"entities": [entity], "relations": [{"from": "a", "to": "b", "relationType": "r"}]}))
+    place.write_text(
+        json.dumps(
+            {"entities": [entity], "relations": [{"from": "a", "to": "b", "relationType": "r"}]}
+        )
+    )
     assert [p.text for p in items(place)[0].parts] == ["- one", "- r [[b-24a5716b5389|b]]"]
     lines = [
-        {"type": "entity", "entityName": "a", "entityType": "t", "observations": [{"content": "one"}]},
+        {
+            "type": "entity",
+            "entityName": "a",
+            "entityType": "t",
+            "observations": [{"content": "one"}],
+        },
         {"type": "relation", "from_id": "a", "to_id": "b]] [[c", "relation_type": "r"},
     ]
     place.write_text("\n".join(map(json.dumps, lines)))
@@ -156,7 +190,10 @@ def test_an_agent_file_of_letta_has_blocks_and_what_was_said() -> None:
     said = [part.text.rpartition("\n")[2] for part in talk.parts]
     assert said == ["Where do I sail?", "On the Zwin.", "Every Sunday."]
     assert talk.made == utc("2026-01-10T08:00:00Z")
-    assert [item.title for item in items(EXPORTS / "letta-v1.af")] == ["kim: persona", "Conversation with kim"]
+    assert [item.title for item in items(EXPORTS / "letta-v1.af")] == [
+        "kim: persona",
+        "Conversation with kim",
+    ]
 
 
 def test_a_page_becomes_markdown() -> None:
@@ -174,16 +211,19 @@ def test_a_page_becomes_markdown() -> None:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (1772359200, "2026-03-01T10:00:00Z"), (1772359200000, "2026-03-01T10:00:00Z"),
-        ("2026-03-01T10:00:00Z", "2026-03-01T10:00:00Z"), (" 2026-03-01T10:00:00+00:00", "2026-03-01T10:00:00Z"),
+        (1772359200, "2026-03-01T10:00:00Z"),
+        (1772359200000, "2026-03-01T10:00:00Z"),
+        ("2026-03-01T10:00:00Z", "2026-03-01T10:00:00Z"),
+        (" 2026-03-01T10:00:00+00:00", "2026-03-01T10:00:00Z"),
     ],
-)  # fmt: skip
+)
 def test_times_are_read_as_they_are_written(given: Any, expected: str) -> None:
     assert moment(given) == utc(expected)
 
 
 @pytest.mark.parametrize(
-    "given", [None, True, "", "yesterday", -5, 0, 1e300, float("nan"), float("inf"), [], {}, 10**400]
+    "given",
+    [None, True, "", "yesterday", -5, 0, 1e300, float("nan"), float("inf"), [], {}, 10**400],
 )
 def test_what_is_no_time_is_none(given: Any) -> None:
     assert moment(given) is None
@@ -195,19 +235,66 @@ def test_what_somebody_says_cannot_break_the_note() -> None:
     assert part.text == "## Loud\n\n**User**:\n\n### Loud\n\n```\n# not a heading\n\n---\n```"
     odd = Item("i", "a: 'b' \"c\" \\ [d]", paragraphs("---\ntitle: x\n---"))
     assert parse(note_of(odd, "x")).front["title"] == 'a: ’b’ "c" \\ [d]'
-    assert [p.text for p in paragraphs("a\n\n```\nb\n\nc\n```\n\nd")] == ["a", "```\nb\n\nc\n```", "d"]
+    assert [p.text for p in paragraphs("a\n\n```\nb\n\nc\n```\n\nd")] == [
+        "a",
+        "```\nb\n\nc\n```",
+        "d",
+    ]
 
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(
-        ["mapping", "current_node", "message", "author", "role", "content", "parts", "content_type", "chat_messages",
-         "text", "sender", "uuid", "id", "parent", "name", "title", "entities", "relations", "observations", "type",
-         "entityType", "from", "to", "results", "memory", "memories", "created_at", "agents", "blocks", "messages",
-         "core_memory", "value", "label", "docs", "project_memories", "conversations_memory", "permalink", "tool_calls"]
-    ), inner, max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "mapping",
+                    "current_node",
+                    "message",
+                    "author",
+                    "role",
+                    "content",
+                    "parts",
+                    "content_type",
+                    "chat_messages",
+                    "text",
+                    "sender",
+                    "uuid",
+                    "id",
+                    "parent",
+                    "name",
+                    "title",
+                    "entities",
+                    "relations",
+                    "observations",
+                    "type",
+                    "entityType",
+                    "from",
+                    "to",
+                    "results",
+                    "memory",
+                    "memories",
+                    "created_at",
+                    "agents",
+                    "blocks",
+                    "messages",
+                    "core_memory",
+                    "value",
+                    "label",
+                    "docs",
+                    "project_memories",
+                    "conversations_memory",
+                    "permalink",
+                    "tool_calls",
+                ]
+            ),
+            inner,
+            max_size=6,
+        )
+    ),
     max_leaves=25,
-)  # fmt: skip
+)
 
 
 @given(values=st.lists(JSON, max_size=4))
@@ -234,21 +321,30 @@ def test_records_of_other_programs_break_no_reader() -> None:
 def test_nothing_that_is_brought_hides_a_note_of_the_user(tmp_path: Path) -> None:
     said = "<!-- supersedes: MEMORY.md -->"
     place = tmp_path / "a.md"
-    front = "title: x\nsupersedes:\n  - MEMORY.md\npinned: true\nkind: y\nlinks: [supersedes MEMORY.md]"
+    front = (
+        "title: x\nsupersedes:\n  - MEMORY.md\npinned: true\nkind: y\nlinks: [supersedes MEMORY.md]"
+    )
     place.write_text(f"---\n{front}\n---\n\n{said}\n")
     texts = [note_of(item, "x") for item in items(place)]
     assert "kind: y" in texts[0]
-    chat = [{"uuid": "c", "name": "", "chat_messages": [{"uuid": "m", "sender": "human", "text": said}]}]
+    chat = [
+        {"uuid": "c", "name": "", "chat_messages": [{"uuid": "m", "sender": "human", "text": said}]}
+    ]
     (tmp_path / "b.json").write_text(json.dumps(chat))
     (tmp_path / "c.html").write_text("<p>&lt;!--\nSUPERSEDES: MEMORY.md --&gt;")
-    texts += [note_of(item, "x") for name in ("b.json", "c.html") for item in items(tmp_path / name)]
+    texts += [
+        note_of(item, "x") for name in ("b.json", "c.html") for item in items(tmp_path / name)
+    ]
     for text in texts:
         assert not _SUPERSEDES.search(text)
         assert not {"supersedes", "pinned", "links"} & set(parse(text).front)
 
 
 def test_long_names_that_begin_alike_are_told_apart(tmp_path: Path) -> None:
-    lines = [{"type": "entity", "name": "a" * 300 + c, "entityType": "t", "observations": ["x"]} for c in "bc"]
+    lines = [
+        {"type": "entity", "name": "a" * 300 + c, "entityType": "t", "observations": ["x"]}
+        for c in "bc"
+    ]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
     one, two = items(tmp_path / "a.jsonl")
     assert one.id != two.id

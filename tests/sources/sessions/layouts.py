@@ -1,8 +1,9 @@
 """Homes of the programs whose conversations are read, each with one conversation of the workspace.
 
-Those of Claude Code 2.1.197, Codex 0.166.0, Gemini CLI 0.61.0, Qwen Code 0.15.10, Copilot CLI 1.0.102, Cline 3.0.65,
-opencode 1.18.33, OpenClaw 2026.9.6 and Hermes 0.19.0 were written by the programs themselves, talking to a stand-in
-for a model; long texts of theirs are cut. The others follow the schemas that were published.
+Those of Claude Code 2.1.197, Codex 0.166.0, Gemini CLI 0.61.0, Qwen Code 0.15.10, Copilot CLI
+1.0.102, Cline 3.0.65, opencode 1.18.33, OpenClaw 2026.9.6 and Hermes 0.19.0 were written by the
+programs themselves, talking to a stand-in for a model; long texts of theirs are cut. The others
+follow the schemas that were published.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def slug(root: Path) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """A program: how its home is made, how its user says one thing more, and how it deletes the conversation."""
+    """A program: how its home is made, how its user says one thing more, and how it deletes the
+    conversation.
+    """
 
     program: str
     make: Callable[[Path, Path], Path]
@@ -90,7 +93,12 @@ def _cline(home: Path, root: Path) -> Path:
 
 def _cline_tasks(home: Path, root: Path) -> Path:
     storage = home / ".config/Code/User/globalStorage/saoudrizwan.claude-dev"
-    task = {"id": "1794853317212", "ts": 1794853317212, "task": "Staging port", "cwdOnTaskInitialization": str(root)}
+    task = {
+        "id": "1794853317212",
+        "ts": 1794853317212,
+        "task": "Staging port",
+        "cwdOnTaskInitialization": str(root),
+    }
     put(storage / "state/taskHistory.json", json.dumps([task]))
     place = storage / "tasks/1794853317212/api_conversation_history.json"
     return put(place, text_of("cline-tasks.json", root))
@@ -98,7 +106,12 @@ def _cline_tasks(home: Path, root: Path) -> Path:
 
 def _event(role: str, text: str) -> str:
     message = {"role": role, "content": text, "timestamp": LATER_MS}
-    record = {"type": "message", "id": "x", "timestamp": "2026-11-16T18:33:20.000Z", "message": message}
+    record = {
+        "type": "message",
+        "id": "x",
+        "timestamp": "2026-11-16T18:33:20.000Z",
+        "message": message,
+    }
     return json.dumps(record)
 
 
@@ -117,7 +130,10 @@ def _say_opencode(place: Path) -> None:
     run(
         place,
         f"INSERT INTO message SELECT 'msg_9', id, {LATER_MS}, {LATER_MS}, '{said}' FROM session",
-        f"INSERT INTO part SELECT 'prt_9', 'msg_9', id, {LATER_MS}, {LATER_MS}, '{part}' FROM session",
+        (
+            f"INSERT INTO part SELECT 'prt_9', 'msg_9', id, {LATER_MS}, {LATER_MS}, '{part}' FROM "
+            "session"
+        ),
         f"UPDATE session SET time_updated = {LATER_MS}",
     )
 
@@ -126,7 +142,10 @@ def _say_opencode_2(place: Path) -> None:
     said = json.dumps({"text": LATER})
     run(
         place,
-        f"INSERT INTO session_message VALUES ('msg_9', 'ses_1', 'user', 9, {LATER_MS}, {LATER_MS}, '{said}')",
+        (
+            f"INSERT INTO session_message VALUES ('msg_9', 'ses_1', 'user', 9, {LATER_MS}, "
+            f"{LATER_MS}, '{said}')"
+        ),
         f"UPDATE session_v2 SET time_updated = {LATER_MS}",
     )
 
@@ -165,24 +184,34 @@ _WHEN = {"timestamp": "2026-11-16T18:33:20.000Z"}
 LAYOUTS = (
     Layout(
         "Claude Code",
-        lambda home, root: put(home / f".claude/projects/{slug(root)}/141e.jsonl", text_of("claude-code.jsonl", root)),
-        lambda place: _add(place, {"type": "user", "message": {"role": "user", "content": LATER}, **_WHEN}),
+        lambda home, root: put(
+            home / f".claude/projects/{slug(root)}/141e.jsonl", text_of("claude-code.jsonl", root)
+        ),
+        lambda place: _add(
+            place, {"type": "user", "message": {"role": "user", "content": LATER}, **_WHEN}
+        ),
         asked="2026-11-16T18:21:52",
     ),
     Layout(
         "Codex",
-        lambda home, root: put(home / ".codex/sessions/2026/11/16/rollout-2026-1.jsonl", text_of("codex.jsonl", root)),
+        lambda home, root: put(
+            home / ".codex/sessions/2026/11/16/rollout-2026-1.jsonl", text_of("codex.jsonl", root)
+        ),
         lambda place: _add(place, {"type": "response_item", "payload": _SAID, **_WHEN}),
         asked="2026-11-16T18:21:50",
     ),
     Layout(
         "Gemini CLI",
         lambda home, root: put(
-            put(home / ".gemini/projects.json", json.dumps({"projects": {str(root): "ledger"}})).parent
+            put(
+                home / ".gemini/projects.json", json.dumps({"projects": {str(root): "ledger"}})
+            ).parent
             / "tmp/ledger/chats/session-2026-11-16T18-22-41572b34.jsonl",
             text_of("gemini-cli.jsonl", root),
         ),
-        lambda place: _add(place, {"id": "9", "type": "user", "content": [{"text": LATER}], **_WHEN}),
+        lambda place: _add(
+            place, {"id": "9", "type": "user", "content": [{"text": LATER}], **_WHEN}
+        ),
         asked="2026-11-16T18:22:11",
         grows=False,
     ),
@@ -191,16 +220,27 @@ LAYOUTS = (
         lambda home, root: put(
             home / f".qwen/projects/{slug(root)}/chats/bb61.jsonl", text_of("qwen-code.jsonl", root)
         ),
-        lambda place: _add(place, {"type": "user", "message": {"role": "user", "parts": [{"text": LATER}]}, **_WHEN}),
+        lambda place: _add(
+            place,
+            {"type": "user", "message": {"role": "user", "parts": [{"text": LATER}]}, **_WHEN},
+        ),
         asked="2026-11-16T18:22:04",
     ),
     Layout(
         "Copilot CLI",
-        lambda home, root: put(home / ".copilot/session-state/aa6b/events.jsonl", text_of("copilot-cli.jsonl", root)),
+        lambda home, root: put(
+            home / ".copilot/session-state/aa6b/events.jsonl", text_of("copilot-cli.jsonl", root)
+        ),
         lambda place: _add(place, {"type": "user.message", "data": {"content": LATER}, **_WHEN}),
         asked="2026-11-16T18:22:13",
     ),
-    Layout("Cline", _cline, lambda place: _parts(place, "messages"), asked="2026-11-16T18:25:08", grows=False),
+    Layout(
+        "Cline",
+        _cline,
+        lambda place: _parts(place, "messages"),
+        asked="2026-11-16T18:25:08",
+        grows=False,
+    ),
     Layout("Cline (tasks)", _cline_tasks, _parts, grows=False),
     Layout(
         "OpenClaw",
@@ -214,20 +254,26 @@ LAYOUTS = (
     ),
     Layout(
         "opencode 1",
-        lambda home, root: database(home / ".local/share/opencode/opencode.db", text_of("opencode-1.sql", root)),
+        lambda home, root: database(
+            home / ".local/share/opencode/opencode.db", text_of("opencode-1.sql", root)
+        ),
         _say_opencode,
         lambda place: run(place, "DELETE FROM session"),
     ),
     Layout(
         "opencode 2",
-        lambda home, root: database(home / ".local/share/opencode/opencode.db", text_of("opencode-2.sql", root)),
+        lambda home, root: database(
+            home / ".local/share/opencode/opencode.db", text_of("opencode-2.sql", root)
+        ),
         _say_opencode_2,
         lambda place: run(place, "DELETE FROM session_v2 WHERE id = 'ses_1'"),
     ),
     Layout(
         "Cursor",
         lambda home, root: database(
-            home / ".config/Cursor/User/globalStorage/state.vscdb", text_of("cursor.sql", root), wal=False
+            home / ".config/Cursor/User/globalStorage/state.vscdb",
+            text_of("cursor.sql", root),
+            wal=False,
         ),
         _say_cursor,
         lambda place: run(place, "DELETE FROM composerHeaders WHERE composerId = 'c0ffee01'"),
@@ -241,7 +287,9 @@ LAYOUTS = (
     ),
     Layout(
         "Goose",
-        lambda home, root: database(home / ".local/share/goose/sessions/sessions.db", text_of("goose.sql", root)),
+        lambda home, root: database(
+            home / ".local/share/goose/sessions/sessions.db", text_of("goose.sql", root)
+        ),
         _say_goose,
         lambda place: run(place, "DELETE FROM sessions WHERE id = '20261116_1'"),
     ),

@@ -32,7 +32,9 @@ def numbers(file: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("wal", [True, False])
-def test_what_is_not_yet_moved_out_of_the_wal_is_seen_and_no_file_changes(tmp_path: Path, *, wal: bool) -> None:
+def test_what_is_not_yet_moved_out_of_the_wal_is_seen_and_no_file_changes(
+    tmp_path: Path, *, wal: bool
+) -> None:
     file = database(tmp_path / "a.db", "CREATE TABLE t (x); INSERT INTO t VALUES (1)", wal=wal)
     assert os.listdir(tmp_path) == ["a.db"]
     before = stats(tmp_path)
@@ -63,7 +65,9 @@ def stale_wal(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "broken", [stale_wal, lambda f: Path(f"{f}-wal").write_bytes(os.urandom(9000))], ids=["stale", "bad"]
+    "broken",
+    [stale_wal, lambda f: Path(f"{f}-wal").write_bytes(os.urandom(9000))],
+    ids=["stale", "bad"],
 )
 def test_a_wal_is_never_deleted_nor_written(tmp_path: Path, broken: Callable[[Path], None]) -> None:
     file = database(tmp_path / "a.db", "CREATE TABLE t (x); INSERT INTO t VALUES (1)")
@@ -89,9 +93,13 @@ def test_it_is_read_where_nothing_can_be_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 4096], ids=["empty", "text", "bad"]
+    "data",
+    [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 4096],
+    ids=["empty", "text", "bad"],
 )
-def test_what_is_no_database_is_reported_and_the_rest_is_found(own_environment: Path, root: Path, data: bytes) -> None:
+def test_what_is_no_database_is_reported_and_the_rest_is_found(
+    own_environment: Path, root: Path, data: bytes
+) -> None:
     GOOSE.make(own_environment, root)
     bad = own_environment / ".hermes/state.db"
     bad.parent.mkdir()
@@ -105,7 +113,9 @@ def test_what_is_no_database_is_reported_and_the_rest_is_found(own_environment: 
 def test_an_unknown_version_is_reported_and_not_guessed(
     own_environment: Path, root: Path, embedder: CountingEmbedder
 ) -> None:
-    database(own_environment / ".local/share/opencode/opencode.db", "CREATE TABLE session_v9 (id TEXT)")
+    database(
+        own_environment / ".local/share/opencode/opencode.db", "CREATE TABLE session_v9 (id TEXT)"
+    )
     with Memory.open(root, sources="memory,sessions", embedder=embedder) as memory:
         notice = next(n for n in memory.search("staging").notices if n.code == "unread_notes")
     assert "opencode.db (an unknown version of opencode" in notice.message
@@ -137,10 +147,18 @@ def packed(place: Path) -> None:
         for seq, text in db.execute("SELECT seq, event_json FROM transcript_events").fetchall():
             if isinstance(text, str) and ANSWER in text:
                 data = zstandard.ZstdCompressor().compress(text.encode())
-                navigation = json.dumps({
-                    "version": 1, "report": {"kind": "canonical"}, "navigation": {}, "reset": {}, "model": {},
-                    "modelBytes": 0, "modelWithoutCheckpointBytes": 0, "withoutCustomDataBytes": 0,
-                })  # fmt: skip
+                navigation = json.dumps(
+                    {
+                        "version": 1,
+                        "report": {"kind": "canonical"},
+                        "navigation": {},
+                        "reset": {},
+                        "model": {},
+                        "modelBytes": 0,
+                        "modelWithoutCheckpointBytes": 0,
+                        "withoutCustomDataBytes": 0,
+                    }
+                )
                 db.execute(
                     "UPDATE transcript_events SET event_json = NULL, event_zstd = ?, event_utf8_bytes = ?,"
                     " navigation_json = ? WHERE seq = ?",
@@ -180,7 +198,10 @@ def test_odd_values_in_a_database_do_not_stop_the_others(own_environment: Path, 
     place = GOOSE.make(own_environment, root)
     run(
         place,
-        "INSERT INTO sessions (id, working_dir) SELECT '../../e''vil #?\n', working_dir FROM sessions LIMIT 1",
+        (
+            "INSERT INTO sessions (id, working_dir) SELECT '../../e''vil #?\n', working_dir FROM "
+            "sessions LIMIT 1"
+        ),
         "INSERT INTO messages (session_id, role, content_json, created_timestamp)"
         " VALUES ('20261116_1', 'user', '[[[[', 1), ('20261116_1', 'user', x'00ff', -1)",
     )

@@ -52,7 +52,10 @@ def words_in(folder: Path) -> str:
 
 
 def test_forgetting_reaches_the_copy(root: Path, write: Write, opened: Any, copies: Path) -> None:
-    place = write("chats/s.jsonl", record(WORDS) + record("A quite different thing was said here.", "assistant"))
+    place = write(
+        "chats/s.jsonl",
+        record(WORDS) + record("A quite different thing was said here.", "assistant"),
+    )
     memory = opened()
     memory.sync()
     place.unlink()
@@ -95,11 +98,15 @@ def test_off_means_that_nothing_is_kept_and_nothing_is_found(
     on.sync()
     assert WORDS in words_in(copies)
     off = opened(sessions__keep=False)
-    assert off.forget(query="staging port ledger", yes=True).proved  # a copy of earlier days is not left behind
+    assert off.forget(
+        query="staging port ledger", yes=True
+    ).proved  # a copy of earlier days is not left behind
     assert WORDS not in words_in(copies)
 
 
-def test_what_grew_before_it_was_kept_is_kept_whole(write: Write, opened: Any, copies: Path) -> None:
+def test_what_grew_before_it_was_kept_is_kept_whole(
+    write: Write, opened: Any, copies: Path
+) -> None:
     place = write("chats/s.jsonl", record(WORDS))
     opened(sessions__keep=False).sync()
     place.write_text(place.read_text() + record("Two days later.", "assistant"))
@@ -152,7 +159,9 @@ def test_what_the_user_deleted_in_its_program_goes(
     folder = own_environment / ".openclaw/agents/main/sessions"
     folder.mkdir(parents=True)
     said = {"type": "message", "message": {"role": "user", "content": WORDS}}
-    (folder / "a.jsonl").write_text(json.dumps({"type": "session", "cwd": str(root)}) + "\n" + json.dumps(said) + "\n")
+    (folder / "a.jsonl").write_text(
+        json.dumps({"type": "session", "cwd": str(root)}) + "\n" + json.dumps(said) + "\n"
+    )
     with Memory.open(root, sources="sessions", embedder=embedder) as memory:
         assert memory.search("staging port").hits
         (folder / "a.jsonl").rename(folder / "a.jsonl.deleted.2026-02-05T07-00-00.000Z")
@@ -170,7 +179,11 @@ def test_what_the_user_deleted_in_its_database_goes(
         openclaw.delete(place)  # a clean-up of the program
         assert memory.search("staging port").hits[0].kept
         archive = "CREATE TABLE session_transcript_archives (session_id TEXT, reason TEXT)"
-        run(place, archive, "INSERT INTO session_transcript_archives VALUES ('s1', 'reset'), ('other', 'deleted')")
+        run(
+            place,
+            archive,
+            "INSERT INTO session_transcript_archives VALUES ('s1', 'reset'), ('other', 'deleted')",
+        )
         assert memory.search("staging port").hits[0].kept
         run(place, "INSERT INTO session_transcript_archives VALUES ('s1', 'deleted')")
         assert not memory.search("staging port").hits
@@ -236,5 +249,7 @@ def test_a_full_disk_is_reported_and_the_conversation_is_still_found(
     monkeypatch.setattr(Kept, "keep", full)
     memory = opened()
     report = memory.sync()
-    assert [(s.reason, s.partly) for s in report.skipped] == [("is not kept: No space left on device", True)]
+    assert [(s.reason, s.partly) for s in report.skipped] == [
+        ("is not kept: No space left on device", True)
+    ]
     assert memory.search("staging port ledger").hits

@@ -1,4 +1,6 @@
-"""Every program: what is heard of its conversations, what is not, how they grow, and that they outlive it."""
+"""Every program: what is heard of its conversations, what is not, how they grow, and that they
+outlive it.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,9 @@ def test_what_is_added_is_read_by_itself(layout: Layout, home: Path, root: Path)
     assert (after.size, after.mtime_ns) != (before.size, before.mtime_ns)
     more = source.read_from(after, part.mark)
     new = more.turns if layout.grows else more.turns[len(part.turns) :]
-    assert [(t.origin, t.text, t.time) for t in new] == [("owner", LATER, local("2026-11-16T18:33:20"))]
+    assert [(t.origin, t.text, t.time) for t in new] == [
+        ("owner", LATER, local("2026-11-16T18:33:20"))
+    ]
     assert source.lines(after, new[0].line, new[0].line)[0] == list(new)
     assert LATER in source.raw(after)
 
@@ -105,15 +109,26 @@ def test_a_conversation_outlives_its_program(
         assert memory.store.counts()["chunks"] >= passages
         assert len(embedder.documents) <= texts + 2
         citations = sorted(
-            c.citation for p in memory.store.documents.stored() for c in memory.store.documents.chunks_of(p)
+            c.citation
+            for p in memory.store.documents.stored()
+            for c in memory.store.documents.chunks_of(p)
         )
-        ids = sorted(c.id for p in memory.store.documents.stored() for c in memory.store.documents.chunks_of(p))
+        ids = sorted(
+            c.id
+            for p in memory.store.documents.stored()
+            for c in memory.store.documents.chunks_of(p)
+        )
     for file in root.glob(".notewell/index.sqlite*"):
         file.unlink()
-    with Memory.open(root, sources="sessions", embedder=embedder) as memory:  # an index made from what is kept alone
+    with Memory.open(
+        root, sources="sessions", embedder=embedder
+    ) as memory:  # an index made from what is kept alone
         memory.sync()
         stored = memory.store.documents.stored()
-        assert sorted(c.citation for p in stored for c in memory.store.documents.chunks_of(p)) == citations
+        assert (
+            sorted(c.citation for p in stored for c in memory.store.documents.chunks_of(p))
+            == citations
+        )
         assert sorted(c.id for p in stored for c in memory.store.documents.chunks_of(p)) == ids
         assert all(h.kept for h in memory.search(QUESTION).hits)
     (kept,) = (home / ".local/share/notewell/conversations").glob("*/*.md")
@@ -148,7 +163,9 @@ ODD: tuple[Any, ...] = (
 
 
 def spoilt(value: Any, chance: Random) -> Any:
-    """A JSON value with an odd value in some places, as another version of a program may write it."""
+    """A JSON value with an odd value in some places, as another version of a program may write
+    it.
+    """
     if chance.random() < 0.1:
         return chance.choice(ODD)
     if isinstance(value, dict):
@@ -161,10 +178,15 @@ def spoil(place: Path, chance: Random) -> None:
     if place.suffix in (".json", ".jsonl"):
         text = place.read_text(encoding="utf-8")
         parts = [text] if place.suffix == ".json" else [line for line in text.split("\n") if line]
-        place.write_text("\n".join(json.dumps(spoilt(json.loads(one), chance)) for one in parts), encoding="utf-8")
+        place.write_text(
+            "\n".join(json.dumps(spoilt(json.loads(one), chance)) for one in parts),
+            encoding="utf-8",
+        )
         return
     with apsw.Connection(str(place)) as db:
-        for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        for (table,) in db.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table'"
+        ).fetchall():
             names = [row[1] for row in db.execute(f'PRAGMA table_info("{table}")')]
             with contextlib.suppress(apsw.Error):  # what a program itself could not write
                 for row, *cells in db.execute(f'SELECT rowid, * FROM "{table}"').fetchall():
@@ -183,7 +205,9 @@ def test_odd_values_cost_no_more_than_the_conversation_they_are_in(
     layout: Layout, seed: int, home: Path, root: Path
 ) -> None:
     layout.make(home, root)
-    for place in (p for p in home.rglob("*") if p.suffix in (".json", ".jsonl", ".db", ".sqlite", ".vscdb")):
+    for place in (
+        p for p in home.rglob("*") if p.suffix in (".json", ".jsonl", ".db", ".sqlite", ".vscdb")
+    ):
         spoil(place, Random(seed))
     found(root)
     source = SessionSource(root)

@@ -25,7 +25,10 @@ def turn(text: str, role: str = "user") -> str:
 
 
 def claude(text: str) -> str:
-    return json.dumps({"type": "user", "cwd": "/x", "message": {"role": "user", "content": text}}) + "\n"
+    return (
+        json.dumps({"type": "user", "cwd": "/x", "message": {"role": "user", "content": text}})
+        + "\n"
+    )
 
 
 def codex(cwd: Path | str, text: str) -> str:
@@ -42,7 +45,9 @@ def put(place: Path, text: str) -> Path:
 
 @pytest.fixture
 def home(own_environment: Path, root: Path) -> Path:
-    """A home with sessions of every program: each of this workspace's says `here`, each other says `elsewhere`."""
+    """A home with sessions of every program: each of this workspace's says `here`, each other says
+    `elsewhere`.
+    """
     home = own_environment
     slug = re.sub(r"[^A-Za-z0-9]", "-", str(root))
     mine = hashlib.sha256(str(root).encode()).hexdigest()
@@ -50,8 +55,14 @@ def home(own_environment: Path, root: Path) -> Path:
     put(home / f".claude/projects/{slug}/agent-77.jsonl", claude("a helper"))
     put(home / f".claude/projects/{slug}/5c1f/subagents/agent-1.jsonl", claude("a helper"))
     put(home / ".claude/projects/-home-other/9.jsonl", claude("elsewhere"))
-    put(home / ".codex/sessions/2026/04/02/rollout-2026-04-02T20-53-17-01.jsonl", codex(root / "src", "here"))
-    put(home / ".codex/sessions/2026/04/02/rollout-2026-04-02T20-53-17-02.jsonl", codex("/home/other", "elsewhere"))
+    put(
+        home / ".codex/sessions/2026/04/02/rollout-2026-04-02T20-53-17-01.jsonl",
+        codex(root / "src", "here"),
+    )
+    put(
+        home / ".codex/sessions/2026/04/02/rollout-2026-04-02T20-53-17-02.jsonl",
+        codex("/home/other", "elsewhere"),
+    )
     put(home / ".codex/sessions/2025/05/01/rollout-2025-05-01T08-00-00-03.jsonl", turn("elsewhere"))
     put(home / ".codex/history.jsonl", turn("a prompt alone"))
     header = json.dumps({"type": "session", "cwd": str(root)}) + "\n"
@@ -66,8 +77,14 @@ def home(own_environment: Path, root: Path) -> Path:
     gemini = {"sessionId": "s", "messages": [{"id": "1", "type": "user", "content": "here"}]}
     put(home / f".gemini/tmp/{mine}/chats/session-1.json", json.dumps(gemini))
     put(home / ".gemini/tmp/short-name/chats/session-2.json", json.dumps(gemini))
-    put(home / ".gemini/tmp/another/chats/session-3.json", json.dumps(gemini).replace("here", "elsewhere"))
-    put(home / ".gemini/projects.json", json.dumps({"projects": {str(root): "short-name", "/o": "another"}}))
+    put(
+        home / ".gemini/tmp/another/chats/session-3.json",
+        json.dumps(gemini).replace("here", "elsewhere"),
+    )
+    put(
+        home / ".gemini/projects.json",
+        json.dumps({"projects": {str(root): "short-name", "/o": "another"}}),
+    )
     return home
 
 
@@ -81,7 +98,9 @@ def found(source: SessionSource) -> dict[str, str]:
     return said
 
 
-def test_the_sessions_of_this_workspace_are_found_where_each_program_keeps_them(home: Path, root: Path) -> None:
+def test_the_sessions_of_this_workspace_are_found_where_each_program_keeps_them(
+    home: Path, root: Path
+) -> None:
     source = SessionSource(root)
     assert isinstance(source, Conversations)
     assert found(source) == {
@@ -101,7 +120,9 @@ def test_all_projects_means_all(home: Path, root: Path) -> None:
     assert set(said.values()) == {"here", "elsewhere"}
 
 
-def test_the_workspace_of_openclaw_has_its_sessions_wherever_that_was_started(own_environment: Path) -> None:
+def test_the_workspace_of_openclaw_has_its_sessions_wherever_that_was_started(
+    own_environment: Path,
+) -> None:
     state = own_environment / ".openclaw"
     said = json.dumps({"type": "message", "message": {"role": "user", "content": "here"}}) + "\n"
     for name, cwd in (("a", "/"), ("b", state / "workspace"), ("c", state / "workspace-other")):
@@ -113,10 +134,14 @@ def test_the_workspace_of_openclaw_has_its_sessions_wherever_that_was_started(ow
 
 def test_other_places_come_from_the_variables_of_the_programs(tmp_path: Path, root: Path) -> None:
     put(tmp_path / "codex/sessions/2026/rollout-1.jsonl", codex(root, "moved"))
-    assert list(found(SessionSource(root, env={"CODEX_HOME": str(tmp_path / "codex")})).values()) == ["moved"]
+    assert list(
+        found(SessionSource(root, env={"CODEX_HOME": str(tmp_path / "codex")})).values()
+    ) == ["moved"]
 
 
-def test_paths_replace_the_usual_places_and_say_what_is_missing(home: Path, root: Path, tmp_path: Path) -> None:
+def test_paths_replace_the_usual_places_and_say_what_is_missing(
+    home: Path, root: Path, tmp_path: Path
+) -> None:
     put(tmp_path / "logs/deep/one.jsonl", codex("/home/other", "one"))
     put(tmp_path / "logs/two.txt", turn("no transcript"))
     put(root / "chat/three.jsonl", turn("three"))
@@ -124,7 +149,9 @@ def test_paths_replace_the_usual_places_and_say_what_is_missing(home: Path, root
     assert found(source) == {"one.jsonl": "one", "three.jsonl": "three"}
     scanned = source.scan()
     assert "chat/three.jsonl" in {d.path for d in scanned.documents}
-    assert [(s.path, s.reason) for s in scanned.skipped] == [("nowhere", "sessions.paths: no such file or folder")]
+    assert [(s.path, s.reason) for s in scanned.skipped] == [
+        ("nowhere", "sessions.paths: no such file or folder")
+    ]
 
 
 def test_a_file_too_large_is_skipped_and_a_deadline_is_kept(home: Path, root: Path) -> None:
@@ -146,7 +173,9 @@ class Grow:
             file.write(text.encode() if isinstance(text, str) else text)
 
     def read_from(self) -> TranscriptPart:
-        heard = self.source.read_from(Document("s.jsonl", "sessions", 0, 0, str(self.file)), self.mark)
+        heard = self.source.read_from(
+            Document("s.jsonl", "sessions", 0, 0, str(self.file)), self.mark
+        )
         self.mark = heard.mark
         return heard
 
@@ -225,7 +254,9 @@ def test_a_file_that_is_another_one_now_is_read_from_its_start(grow: Grow, after
     grow.file.write_text(after, encoding="utf-8")
     heard = grow.read_from()
     assert heard.again
-    assert [t.text for t in heard.turns] == [json.loads(line)["content"] for line in after.splitlines()]
+    assert [t.text for t in heard.turns] == [
+        json.loads(line)["content"] for line in after.splitlines()
+    ]
 
 
 def test_an_emptied_file_says_nothing(grow: Grow) -> None:
@@ -286,7 +317,9 @@ def test_a_vanished_file_is_an_os_error(grow: Grow) -> None:
         grow.read_from()
 
 
-def test_a_session_in_the_workspace_may_link_into_it_but_not_out_of_it(root: Path, tmp_path: Path) -> None:
+def test_a_session_in_the_workspace_may_link_into_it_but_not_out_of_it(
+    root: Path, tmp_path: Path
+) -> None:
     os.symlink(put(root / "real.jsonl", turn("linked words")), root / "s.jsonl")
     os.symlink(put(tmp_path / "elsewhere.jsonl", turn("private words")), root / "out.jsonl")
     source = SessionSource(root, paths=["s.jsonl", "out.jsonl"])
@@ -341,7 +374,12 @@ def test_a_forked_rollout_names_its_parent(tmp_path: Path) -> None:
 
 def test_a_session_of_its_own_has_no_edges(tmp_path: Path) -> None:
     one = session_file(
-        tmp_path, f"{NEW}.jsonl", {"sessionId": NEW}, [1], '"text"', "\udcff".encode("utf-8", "replace").decode()
+        tmp_path,
+        f"{NEW}.jsonl",
+        {"sessionId": NEW},
+        [1],
+        '"text"',
+        "\udcff".encode("utf-8", "replace").decode(),
     )
     assert ends(one) == []
     assert ends(Document("gone.jsonl", "sessions", 1, 1, str(tmp_path / "gone.jsonl"))) == []

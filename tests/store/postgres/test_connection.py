@@ -1,4 +1,6 @@
-"""A server that is down, dies, is slow, is full or is a replica: a clear error in time, and nothing half written."""
+"""A server that is down, dies, is slow, is full or is a replica: a clear error in time, and nothing
+half written.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +40,14 @@ def put(store: PostgresStore, path: str, *texts: str) -> None:
     put_document(store, Document(path, "memory", 1, 1, ""), "digest", Facts(), chunks)
 
 
-def test_a_server_that_does_not_exist_is_reported_at_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_server_that_does_not_exist_is_reported_at_once(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
     folder = tmp_path_factory.mktemp("none")
     with pytest.raises(StoreAwayError, match="cannot be reached") as caught:
-        PostgresStore(f"postgresql://mira:secret@/notes?host={folder}", workspace="w", timeout_s=3600.0)
+        PostgresStore(
+            f"postgresql://mira:secret@/notes?host={folder}", workspace="w", timeout_s=3600.0
+        )
     assert "secret" not in f"{caught.value}{caught.value.hint}"
 
 
@@ -80,7 +86,10 @@ def test_a_transaction_whose_connection_was_cut_leaves_nothing(server: Server) -
     def write() -> None:
         with store.writing():
             put(store, "lost.md", "apple")
-            server.execute("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'owner'")
+            server.execute(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = "
+                "'owner'"
+            )
             put(store, "lost too.md", "apple")
 
     with pytest.raises(StoreAwayError):
@@ -110,14 +119,19 @@ def test_kill_nine_in_the_middle_of_writes_leaves_no_half_documents(server: Serv
                     put(store, path, *(f"apple turn{turn} line{line}" for line in range(5)))
                     acknowledged[path] = turn
                     keys = [f"{path} apple turn{turn} line{line}" for line in range(5)]
-                    store.vectors.put_vectors(MODEL, {key: np.ones(4, dtype=np.float32) for key in keys})
+                    store.vectors.put_vectors(
+                        MODEL, {key: np.ones(4, dtype=np.float32) for key in keys}
+                    )
 
         threads = [threading.Thread(target=write, args=(n,)) for n in range(3)]
         for thread in threads:
             thread.start()
         until = time.monotonic() + 60
         before = len(acknowledged)
-        while len(acknowledged) < before + 6 and max(acknowledged.values(), default=-1) < round_ * 100_000 + 3:
+        while (
+            len(acknowledged) < before + 6
+            and max(acknowledged.values(), default=-1) < round_ * 100_000 + 3
+        ):
             assert time.monotonic() < until
             time.sleep(0.01)
         server.kill()
@@ -162,14 +176,17 @@ def test_many_searches_at_once_share_a_few_connections(server: Server) -> None:
     for thread in threads:
         thread.join(60)
     assert failures == []
-    assert server.execute("SELECT count(*) FROM pg_stat_activity WHERE usename = 'owner'")[0][0] <= 8
+    assert (
+        server.execute("SELECT count(*) FROM pg_stat_activity WHERE usename = 'owner'")[0][0] <= 8
+    )
     store.close()
 
 
 def test_a_server_without_a_free_connection_says_that_it_is_busy(server: Server) -> None:
     url = server.database("empty")
-    # Not a limit of 1 and a connection that takes it: the server counts a connection until its process has ended, which
-    # is some time after the client has closed it or was refused, and longer on a busy machine.
+    # Not a limit of 1 and a connection that takes it: the server counts a connection until its
+    # process has ended, which is some time after the client has closed it or was refused, and
+    # longer on a busy machine.
     server.execute(f"ALTER DATABASE {Server.name_in(url)} CONNECTION LIMIT 0")
     with pytest.raises(StoreBusyError) as caught:
         PostgresStore(url, workspace="w")
@@ -184,7 +201,18 @@ def test_a_replica_answers_reports_its_lag_and_takes_over(server: Server) -> Non
     put(store, "a.md", "apple")
     with new_folder() as folder:
         replica = Server(server.programs, folder, hot_standby="on")
-        replica.run("pg_basebackup", "-D", replica.data, "-h", server.folder, "-U", "admin", "-R", "-c", "fast")
+        replica.run(
+            "pg_basebackup",
+            "-D",
+            replica.data,
+            "-h",
+            server.folder,
+            "-U",
+            "admin",
+            "-R",
+            "-c",
+            "fast",
+        )
         replica.start()
         try:
             there = url.replace(str(server.folder), str(folder))
@@ -232,7 +260,11 @@ def test_programs_in_a_private_folder_can_be_started(tmp_path: Path) -> None:
         shutil.copytree(part, closed / part.name, symlinks=True)
     closed.chmod(0o700)
     with new_folder() as folder:
-        server = Server(within_reach(closed / package.name / "pginstall" / "bin", folder), folder).make().start()
+        server = (
+            Server(within_reach(closed / package.name / "pginstall" / "bin", folder), folder)
+            .make()
+            .start()
+        )
         try:
             assert server.execute("SELECT 1") == [(1,)]
         finally:

@@ -1,4 +1,6 @@
-"""The keyword leg in SQL against BM25 written out by hand, and against what the SQLite store finds."""
+"""The keyword leg in SQL against BM25 written out by hand, and against what the SQLite store
+finds.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,34 @@ from notewell.types import Chunk, Document, Facts, Filters
 from tests.store.made import put_document
 
 NOTES = {
-    "auth.md": (("Auth tokens",), "Rotate the auth token every week. Token rotation is done by Mira."),
-    "deploy.md": (("Deploy",), "Deploys run on Tuesday. The deploy key lives in the vault, beside the auth token."),
+    "auth.md": (
+        ("Auth tokens",),
+        "Rotate the auth token every week. Token rotation is done by Mira.",
+    ),
+    "deploy.md": (
+        ("Deploy",),
+        "Deploys run on Tuesday. The deploy key lives in the vault, beside the auth token.",
+    ),
     "lunch.md": ((), "Lunch with Mira at noon."),
     "token.md": (("Arcade",), "A token buys one game."),
     "long.md": (("Log",), "Nothing happened. " * 40 + "Then the token expired."),
     "tokyo.md": (("東京都",), "東京都の天気は晴れ。京都は雨。東京都庁に行く"),
     "empty.md": ((), ""),
 }
-WORDS = ["token", "auth", "mira", "deploy", "week", "noon", "absent", "tuesday", "log", "東京", "京都", "天気"]
+WORDS = [
+    "token",
+    "auth",
+    "mira",
+    "deploy",
+    "week",
+    "noon",
+    "absent",
+    "tuesday",
+    "log",
+    "東京",
+    "京都",
+    "天気",
+]
 
 
 @pytest.fixture
@@ -62,23 +83,36 @@ def by_hand(store: PostgresStore, sought: Sought) -> dict[str, float]:
             return sum(term.startswith(part) for term in terms)
         return sum(terms[i : i + len(wanted)] == wanted for i in range(len(terms)))
 
-    parts = [{p: times(w, f.body) + head * times(w, f.head) for p, f in fields.items()} for w in sought.words]
+    parts = [
+        {p: times(w, f.body) + head * times(w, f.head) for p, f in fields.items()}
+        for w in sought.words
+    ]
     parts += [
-        {p: times(" ".join(w), f.body) + head * times(" ".join(w), f.head) for p, f in fields.items()}
+        {
+            p: times(" ".join(w), f.body) + head * times(" ".join(w), f.head)
+            for p, f in fields.items()
+        }
         for w in sought.phrases
     ]
     parts += [
-        {p: times(w, f.body, prefix=True) + head * times(w, f.head, prefix=True) for p, f in fields.items()}
+        {
+            p: times(w, f.body, prefix=True) + head * times(w, f.head, prefix=True)
+            for p, f in fields.items()
+        }
         for w in sought.prefixes
     ]
-    parts += [{p: EXACT_WEIGHT * times(w, f.exact) for p, f in fields.items()} for w in sought.exact]
+    parts += [
+        {p: EXACT_WEIGHT * times(w, f.exact) for p, f in fields.items()} for w in sought.exact
+    ]
     scores: dict[str, float] = {}
     for frequency in parts:
         hits = [p for p, tf in frequency.items() if tf]
         for p in hits:
             norm = K1 * (1 - B + B * lengths[p] / mean)
             weight = idf(len(fields), len(hits))
-            scores[p] = scores.get(p, 0.0) + weight * frequency[p] * (K1 + 1) / (frequency[p] + norm)
+            scores[p] = scores.get(p, 0.0) + weight * frequency[p] * (K1 + 1) / (
+                frequency[p] + norm
+            )
     if sought.every:
         return {p: s for p, s in scores.items() if all(frequency[p] for frequency in parts)}
     return scores
@@ -117,14 +151,20 @@ def test_headings_are_not_looked_at_where_they_are_not_asked_for(store: Postgres
     assert len(store.keywords.lexical(Sought(("arcad",)), 9, Filters())) == 1
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     sought=st.builds(
         Sought,
         words=st.lists(st.sampled_from(WORDS), max_size=4, unique=True).map(tuple),
-        phrases=st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS)), max_size=2).map(tuple),
+        phrases=st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS)), max_size=2).map(
+            tuple
+        ),
         prefixes=st.lists(st.sampled_from(["東", "t", "au"]), max_size=2, unique=True).map(tuple),
-        exact=st.lists(st.sampled_from(["tokens", "deploys", "absent"]), max_size=2, unique=True).map(tuple),
+        exact=st.lists(
+            st.sampled_from(["tokens", "deploys", "absent"]), max_size=2, unique=True
+        ).map(tuple),
         every=st.booleans(),
         in_head=st.booleans(),
     )
@@ -144,7 +184,9 @@ def test_statistics_follow_every_change(store: PostgresStore) -> None:
     store.documents.drop(["token.md", "auth.md"])
     counts = store.keywords.term_counts(["token", "arcad"])
     assert (counts.chunks, counts.found_in) == (5, {"token": 2, "arcad": 0})
-    left = store.connection.all("SELECT count(*) FROM postings WHERE workspace = $w AND term = 'arcad'")
+    left = store.connection.all(
+        "SELECT count(*) FROM postings WHERE workspace = $w AND term = 'arcad'"
+    )
     assert left == [(0,)], "a word that is in no chunk leaves no trace"
     assert math.isclose(counts.mean_length, sum(max(1, len(f.body)) for f in fields(store)) / 5)
 

@@ -27,8 +27,13 @@ NAMES, DAYS = ["a"], [("2026-03-01", "2026-03-02")]
 def store(database: str, tmp_path: Path) -> Iterator[PostgresStore]:
     with closing(PostgresStore(database, workspace=str(tmp_path))) as made:
         for path in ("a.md", "b.md", "2026-03-01.md"):
-            texts = [f"apple tart number{n} of {path}" + (" 東京" if n == 1 else "") for n in range(4)]
-            chunks = [Chunk(f"{path}/{n}", path, "memory", n, n, (), t, f"{path} {n}") for n, t in enumerate(texts)]
+            texts = [
+                f"apple tart number{n} of {path}" + (" 東京" if n == 1 else "") for n in range(4)
+            ]
+            chunks = [
+                Chunk(f"{path}/{n}", path, "memory", n, n, (), t, f"{path} {n}")
+                for n, t in enumerate(texts)
+            ]
             put_document(made, Document(path, "memory", 1, 1, ""), "digest", Facts(), chunks)
             vectors = {c.content_hash: np.eye(4, dtype=np.float32)[n] for n, c in enumerate(chunks)}
             made.vectors.put_vectors(MODEL, vectors, windows={chunks[0].content_hash: b"codes"})

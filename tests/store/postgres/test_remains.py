@@ -1,4 +1,6 @@
-"""How far a client can prove that deleted text is gone from a database, and that it says so where it cannot."""
+"""How far a client can prove that deleted text is gone from a database, and that it says so where
+it cannot.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,10 @@ def test_rows_dead_rows_and_indexes_are_checked(database: str, tmp_path: Path) -
     with closing(PostgresStore(database, workspace=str(tmp_path))) as store:
         forgotten(store)
         found = store.shared.remains([SECRET])
-        assert [line.split(":")[0] for line in found.checked] == ["rows", "dead rows and their entries in indexes"]
+        assert [line.split(":")[0] for line in found.checked] == [
+            "rows",
+            "dead rows and their entries in indexes",
+        ]
         assert any("WAL" in line and "backups" in line for line in found.left)
         assert any("pageinspect" in line for line in found.left)
         assert store.audit() == []
@@ -76,7 +81,9 @@ def test_a_superuser_looks_at_the_bytes_of_the_pages(postgres: Server) -> None:
     with closing(PostgresStore(postgres.url(name, "admin"), workspace="w")) as store:
         forgotten(store, scrub=False)
         before = store.shared.remains([SECRET])
-        assert any("has bytes of it until it is used again: VACUUM FULL" in line for line in before.left)
+        assert any(
+            "has bytes of it until it is used again: VACUUM FULL" in line for line in before.left
+        )
         fix = next(line.partition(": ")[2] for line in before.left if "VACUUM FULL" in line)
         postgres.execute(fix, name)
         assert any(line.startswith("pages: ") for line in store.shared.remains([SECRET]).checked)

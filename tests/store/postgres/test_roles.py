@@ -97,14 +97,18 @@ UNDOING = (
 )
 
 
-def test_the_first_user_of_a_team_cannot_switch_row_security_off(team: str, postgres: Server) -> None:
+def test_the_first_user_of_a_team_cannot_switch_row_security_off(
+    team: str, postgres: Server
+) -> None:
     with (
         closing(PostgresStore(postgres.url(team, "alice"), workspace="first")),
         closing(PostgresStore(postgres.url(team, "bob"), workspace="notes")) as bob,
     ):
         fill(bob)
         assert owners(postgres, team) == {OWNER}
-        assert postgres.execute(f"SELECT rolcanlogin FROM pg_roles WHERE rolname = '{OWNER}'") == [(False,)]
+        assert postgres.execute(f"SELECT rolcanlogin FROM pg_roles WHERE rolname = '{OWNER}'") == [
+            (False,)
+        ]
         with psycopg.connect(postgres.url(team, "alice"), autocommit=True) as db:
             db.execute("SET search_path TO notewell, public")
             for sql in UNDOING:
@@ -112,14 +116,18 @@ def test_the_first_user_of_a_team_cannot_switch_row_security_off(team: str, post
                     db.execute(sql)
             assert db.execute("SELECT count(*) FROM chunks").fetchone() == (0,)
         told = findings(bob)
-        assert {told[what].verdict for what in ("row security", "role", "owner", "who sees everything")} == {"ok"}
+        assert {
+            told[what].verdict for what in ("row security", "role", "owner", "who sees everything")
+        } == {"ok"}
         assert told["role"].detail == "row security applies to bob"
         assert told["owner"].detail == "nobody who can log in owns the tables"
         assert told["who sees everything"].detail == "admin (superuser)"
 
 
 def test_tables_of_the_first_user_go_to_a_role_without_login(postgres: Server) -> None:
-    """A database that the first user made for all: she could see everything, which `doctor` says and `admit` ends."""
+    """A database that the first user made for all: she could see everything, which `doctor` says
+    and `admit` ends.
+    """
     postgres.execute("CREATE DATABASE team TEMPLATE empty")
     postgres.execute("GRANT CREATE ON DATABASE team TO alice")
     off = "ALTER TABLE notewell.chunks DISABLE ROW LEVEL SECURITY"
@@ -135,7 +143,10 @@ def test_tables_of_the_first_user_go_to_a_role_without_login(postgres: Server) -
         db.execute(off)  # not committed
     told = {one.what: one for one in set_up(postgres.url("team"), (), timeout_s=30.0)}
     assert owners(postgres, "team") == {OWNER}
-    with psycopg.connect(alice, autocommit=True) as db, pytest.raises(psycopg.errors.InsufficientPrivilege):
+    with (
+        psycopg.connect(alice, autocommit=True) as db,
+        pytest.raises(psycopg.errors.InsufficientPrivilege),
+    ):
         db.execute(off)
     for url, workspace in ((alice, "hers"), (bob, "his")):
         with closing(PostgresStore(url, workspace=workspace)) as store:
@@ -145,14 +156,25 @@ def test_tables_of_the_first_user_go_to_a_role_without_login(postgres: Server) -
             assert store.audit() == []
             assert store.scrub()[1], "it may vacuum"
             assert findings(store)["owner"].verdict == "ok"
-    assert (alone["owner"].verdict, before["owner"].verdict, told["owner"].verdict) == ("ok", "warn", "ok")
-    assert alone["owner"].detail == "alice owns the tables, and would see what roles have that are admitted"
-    assert before["owner"].detail == "alice owns the tables, and could switch row security off for bob"
+    assert (alone["owner"].verdict, before["owner"].verdict, told["owner"].verdict) == (
+        "ok",
+        "warn",
+        "ok",
+    )
+    assert (
+        alone["owner"].detail
+        == "alice owns the tables, and would see what roles have that are admitted"
+    )
+    assert (
+        before["owner"].detail == "alice owns the tables, and could switch row security off for bob"
+    )
     assert "notewell doctor --admit ROLE --index postgresql://bob@" in before["owner"].fix
     assert before["who sees everything"].detail == "admin (superuser), alice (owns the tables)"
 
 
-def test_who_can_see_everything_is_named_with_the_reason(team: str, postgres: Server, role: Roles) -> None:
+def test_who_can_see_everything_is_named_with_the_reason(
+    team: str, postgres: Server, role: Roles
+) -> None:
     role("bypasser", options="LOGIN BYPASSRLS")
     role("copier", options="LOGIN REPLICATION")
     role("reader", "maker", "member", "keeper", "planter", "friend")
@@ -168,17 +190,30 @@ def test_who_can_see_everything_is_named_with_the_reason(team: str, postgres: Se
         assert told.verdict == "ok"
         assert told.detail.endswith(" and 1 more")
         named = told.detail.removesuffix(" and 1 more").split(", ")
-        assert dict(one.rstrip(")").split(" (") for one in named).items() <= {
-            "admin": "superuser", "bypasser": "BYPASSRLS", "copier": "REPLICATION",
-            "maker": "owns the database", "planter": "may create in the schema public",
-            "reader": "member of pg_read_all_data", "keeper": f"member of {OWNER}", "member": f"member of {OWNER}",
-            "friend": "member of bob",
-        }.items()  # fmt: skip
+        assert (
+            dict(one.rstrip(")").split(" (") for one in named).items()
+            <= {
+                "admin": "superuser",
+                "bypasser": "BYPASSRLS",
+                "copier": "REPLICATION",
+                "maker": "owns the database",
+                "planter": "may create in the schema public",
+                "reader": "member of pg_read_all_data",
+                "keeper": f"member of {OWNER}",
+                "member": f"member of {OWNER}",
+                "friend": "member of bob",
+            }.items()
+        )
         postgres.execute("GRANT CREATE ON SCHEMA public TO alice", team)
         told = findings(bob)["who sees everything"]
-        assert (told.verdict, "alice" in told.fix) == ("warn", True), "who uses the index should not see all of it"
+        assert (told.verdict, "alice" in told.fix) == ("warn", True), (
+            "who uses the index should not see all of it"
+        )
         postgres.execute("GRANT CREATE ON SCHEMA public TO PUBLIC", team)
-        assert findings(bob)["who sees everything"].fix == "REVOKE CREATE ON SCHEMA public FROM PUBLIC;"
+        assert (
+            findings(bob)["who sees everything"].fix
+            == "REVOKE CREATE ON SCHEMA public FROM PUBLIC;"
+        )
 
 
 @pytest.mark.parametrize(
@@ -188,10 +223,15 @@ def test_who_can_see_everything_is_named_with_the_reason(team: str, postgres: Se
         ("ALTER POLICY own ON notewell.meta USING (true)", "policy own on meta"),
         ("CREATE POLICY own ON notewell.workspaces USING (true)", "policy own on workspaces"),
         ("CREATE RULE more AS ON INSERT TO notewell.meta DO ALSO NOTHING", "rule more on meta"),
-        (f"CREATE TRIGGER more BEFORE UPDATE ON notewell.meta FOR EACH ROW {SOME}", "trigger more on meta"),
+        (
+            f"CREATE TRIGGER more BEFORE UPDATE ON notewell.meta FOR EACH ROW {SOME}",
+            "trigger more on meta",
+        ),
     ],
 )
-def test_what_weakens_row_security_is_named(team: str, postgres: Server, sql: str, told: str) -> None:
+def test_what_weakens_row_security_is_named(
+    team: str, postgres: Server, sql: str, told: str
+) -> None:
     postgres.execute(sql, team)
     with closing(PostgresStore(postgres.url(team, "bob"), workspace="notes")) as bob:
         found = findings(bob)["row security"]
@@ -217,7 +257,9 @@ def test_an_upgrade_is_for_an_administrator_where_no_user_owns_the_tables(
     set_up(admin, ["alice"], timeout_s=30.0)
     with closing(PostgresStore(alice, workspace="notes")) as store:
         fill(store)
-    monkeypatch.setattr(schema, "MIGRATIONS", (*whole, lambda: "CREATE TABLE notewell.more (x int)"))
+    monkeypatch.setattr(
+        schema, "MIGRATIONS", (*whole, lambda: "CREATE TABLE notewell.more (x int)")
+    )
     with pytest.raises(StoreError, match=f"belong to {OWNER}, and only an administrator") as caught:
         PostgresStore(alice, workspace="notes")
     assert "notewell doctor --admit" in caught.value.hint
@@ -228,18 +270,24 @@ def test_an_upgrade_is_for_an_administrator_where_no_user_owns_the_tables(
 
 
 def test_an_administrator_who_is_no_superuser_can_set_it_up(postgres: Server, role: Roles) -> None:
-    """As on hosted servers: who made the owner may let itself in again, so it is named, but it is no user."""
+    """As on hosted servers: who made the owner may let itself in again, so it is named, but it is
+    no user.
+    """
     postgres.execute(f"DROP ROLE IF EXISTS {OWNER}")
     role("hosted", options="LOGIN CREATEROLE")
     postgres.execute("CREATE DATABASE team OWNER hosted TEMPLATE empty")
-    told = {one.what: one for one in set_up(postgres.url("team", "hosted"), ["alice"], timeout_s=30.0)}
+    told = {
+        one.what: one for one in set_up(postgres.url("team", "hosted"), ["alice"], timeout_s=30.0)
+    }
     assert owners(postgres, "team") == {OWNER}
     assert told["owner"].verdict == "ok"
     assert told["who sees everything"].detail == "admin (superuser), hosted (owns the database)"
     with closing(PostgresStore(postgres.url("team", "alice"), workspace="notes")) as store:
         fill(store)
     sets = "SELECT set_option FROM pg_auth_members WHERE roleid = %s::regrole AND set_option"
-    assert postgres.execute(sets.replace("%s", f"'{OWNER}'")) == [], "it can act as the owner only while it sets up"
+    assert postgres.execute(sets.replace("%s", f"'{OWNER}'")) == [], (
+        "it can act as the owner only while it sets up"
+    )
     set_up(postgres.url("team", "hosted"), ["bob"], timeout_s=30.0)
     postgres.execute("DROP DATABASE team WITH (FORCE)")
     postgres.execute(f"DROP ROLE {OWNER}")
@@ -255,12 +303,16 @@ def test_who_may_not_set_it_up_is_told_so(team: str, postgres: Server) -> None:
     assert owners(postgres, team) == {OWNER}
 
 
-def test_a_user_shares_a_workspace_but_lets_nobody_into_the_database(team: str, postgres: Server, role: Roles) -> None:
+def test_a_user_shares_a_workspace_but_lets_nobody_into_the_database(
+    team: str, postgres: Server, role: Roles
+) -> None:
     role("carol")
     with closing(PostgresStore(postgres.url(team, "alice"), workspace="ours")) as hers:
         fill(hers)
         hers.shared.admit("bob")
-        with closing(PostgresStore(postgres.url(team, "bob"), workspace="ours", owner="alice")) as his:
+        with closing(
+            PostgresStore(postgres.url(team, "bob"), workspace="ours", owner="alice")
+        ) as his:
             assert his.documents.says(SECRET)
         for here in (True, False):
             with pytest.raises(StoreError, match="only an administrator"):
@@ -277,7 +329,10 @@ def test_only_the_owner_of_the_tables_builds_an_index_and_others_are_told_how(
         fill(bob)
         assert not bob.shared.settle("other"), "nothing fails, and searches read all vectors"
         told = findings(bob)["index type"]
-        assert (told.verdict, told.detail.startswith("the vectors of other have no HNSW index")) == ("warn", True)
+        assert (
+            told.verdict,
+            told.detail.startswith("the vectors of other have no HNSW index"),
+        ) == ("warn", True)
         postgres.execute(told.fix.partition("run: ")[2], team)
         assert bob.vectors.indexed() == ["other"]
         assert bob.vectors.nearest("other", VECTOR, 5, NO_FILTERS).rows

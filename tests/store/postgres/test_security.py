@@ -1,4 +1,6 @@
-"""No role sees, changes or guesses another's rows, whatever SQL it runs and whatever text it is given."""
+"""No role sees, changes or guesses another's rows, whatever SQL it runs and whatever text it is
+given.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ NO_FILTERS = Filters()
 
 @pytest.fixture(scope="module")
 def shared(postgres: Server) -> str:
-    """A database whose tables are the owner's, with alice and bob as guests who see nothing of one another."""
+    """A database whose tables are the owner's, with alice and bob as guests who see nothing of one
+    another.
+    """
     url = postgres.database("empty")
     with closing(PostgresStore(url, workspace="of the owner")) as store:
         for role in ("alice", "bob"):
@@ -61,8 +65,17 @@ def bob(shared: str, postgres: Server) -> Iterator[PostgresStore]:
 def fill(store: PostgresStore) -> None:
     """Something in every table."""
     texts = (SECRET, "another thing", "not judged yet")
-    chunks = [Chunk(f"id{n}", "memory/a.md", "memory", n, n, ("Head",), t, f"hash{n}") for n, t in enumerate(texts)]
-    put_document(store, Document("memory/a.md", "memory", 1, 1, ""), "digest", Facts(date=dt.date(2026, 3, 1)), chunks)
+    chunks = [
+        Chunk(f"id{n}", "memory/a.md", "memory", n, n, ("Head",), t, f"hash{n}")
+        for n, t in enumerate(texts)
+    ]
+    put_document(
+        store,
+        Document("memory/a.md", "memory", 1, 1, ""),
+        "digest",
+        Facts(date=dt.date(2026, 3, 1)),
+        chunks,
+    )
     store.shared.claim(MODEL, 5, 60.0)
     store.vectors.put_vectors("other", {"hash0": VECTOR}, windows={"hash0": b"codes"})
     store.vectors.refuse("third", {"hash0": "no"})
@@ -70,25 +83,35 @@ def fill(store: PostgresStore) -> None:
     store.history.put_edges("memory/a.md", [Edge("references", End("memory/a.md"), End("b"))])
     for n, row in enumerate(store.documents.chunks_of("memory/a.md")[:2]):
         conflicts = [b"form0"] if n else []
-        store.relations.put_copies([Copy(row, b"form%d" % n, b"group", "1", [("memory/b.md", "")], [1], conflicts)])
+        store.relations.put_copies(
+            [Copy(row, b"form%d" % n, b"group", "1", [("memory/b.md", "")], [1], conflicts)]
+        )
 
 
 READS: dict[str, Callable[[PostgresStore, str], Any]] = {
     "documents": lambda s, x: s.documents.stored(),
     "lexical": lambda s, x: s.keywords.lexical(
-        Sought((x, "secret"), ((x, x), ("secret", "port")), (x, "s")), 9, NO_FILTERS),
+        Sought((x, "secret"), ((x, x), ("secret", "port")), (x, "s")), 9, NO_FILTERS
+    ),
     "exact": lambda s, x: s.keywords.lexical(Sought(exact=(x, "alices")), 9, NO_FILTERS),
-    "filtered": lambda s, x: s.keywords.lexical(Sought(("port",)), 9, Filters(path=x or "*", source=x, origin=x)),
-    "nearest": lambda s, x: tuple(s.vectors.nearest(m, VECTOR, 5, NO_FILTERS).rows for m in ("other", x)),
+    "filtered": lambda s, x: s.keywords.lexical(
+        Sought(("port",)), 9, Filters(path=x or "*", source=x, origin=x)
+    ),
+    "nearest": lambda s, x: tuple(
+        s.vectors.nearest(m, VECTOR, 5, NO_FILTERS).rows for m in ("other", x)
+    ),
     "cosines": lambda s, x: tuple(s.vectors.cosines(m, VECTOR, range(3000)) for m in (x, "other")),
     "by_name_or_date": lambda s, x: s.documents.by_name_or_date(
-        [x, "a"], [("2026-03-01", "2026-03-02")], 9, NO_FILTERS),
+        [x, "a"], [("2026-03-01", "2026-03-02")], 9, NO_FILTERS
+    ),
     "chunks": lambda s, x: s.documents.chunks(range(3000)),
     "chunks_by_id": lambda s, x: (s.documents.chunks_by_id(x), s.documents.chunks_by_id("id")),
     "chunks_of": lambda s, x: (s.documents.chunks_of(x), s.documents.chunks_of("memory/a.md")),
     "chunk_terms": lambda s, x: s.keywords.chunk_terms(range(3000)),
     "term_places": lambda s, x: s.keywords.term_places(range(3000), Sought((x, "secret"))).rows,
-    "term_counts": lambda s, x: [n for n in s.keywords.term_counts([x, "secret"]).found_in.values() if n],
+    "term_counts": lambda s, x: [
+        n for n in s.keywords.term_counts([x, "secret"]).found_in.values() if n
+    ],
     "paths_with": lambda s, x: s.keywords.paths_with([x, "secret"]),
     "says": lambda s, x: s.documents.says("secret port"),
     "missing": lambda s, x: (s.vectors.missing(x), s.vectors.missing("other")),
@@ -99,21 +122,32 @@ READS: dict[str, Callable[[PostgresStore, str], Any]] = {
     "get_meta": lambda s, x: [v for v in (s.get_meta(x), s.get_meta("key")) if v],
     "unjudged": lambda s, x: s.relations.unjudged(9),
     "group_of": lambda s, x: [
-        group for form in (x.encode("utf-8", "replace"), b"form0") if (group := s.relations.group_of(form))],
+        group
+        for form in (x.encode("utf-8", "replace"), b"form0")
+        if (group := s.relations.group_of(form))
+    ],
     "forms_of": lambda s, x: s.relations.forms_of(b"group", 9),
     "forms_like": lambda s, x: s.relations.forms_like([1], 9),
     "vectors_of": lambda s, x: (s.vectors.by_hash(x, [x]), s.vectors.by_hash("other", ["hash0"])),
-    "windows": lambda s, x: (s.vectors.windows(x, range(3000)), s.vectors.windows("other", range(3000))),
+    "windows": lambda s, x: (
+        s.vectors.windows(x, range(3000)),
+        s.vectors.windows("other", range(3000)),
+    ),
     "judgements": lambda s, x: s.relations.judgements(range(3000)),
     "edges": lambda s, x: (
-        s.history.edges_from([x, "a"]), s.history.edges_to([x, "b"]), s.history.edges_of(x),
-        s.history.edges_of("memory/a.md")),
+        s.history.edges_from([x, "a"]),
+        s.history.edges_to([x, "b"]),
+        s.history.edges_of(x),
+        s.history.edges_of("memory/a.md"),
+    ),
     "paths_named": lambda s, x: (s.documents.paths_named(x), s.documents.paths_named("a")),
-    "path_with": lambda s, x: [p for p in (s.documents.path_with(x), s.documents.path_with("hash0")) if p],
+    "path_with": lambda s, x: [
+        p for p in (s.documents.path_with(x), s.documents.path_with("hash0")) if p
+    ],
     "changed_ns": lambda s, x: s.documents.changed_ns([x, "memory/a.md"]),
     "moments": lambda s, x: s.history.moments(NO_FILTERS, limit=9, before=Moment("9", x, 1, x)),
     "sources": lambda s, x: s.documents.sources(),
-}  # fmt: skip
+}
 
 
 def nothing(found: Any) -> bool:
@@ -121,17 +155,25 @@ def nothing(found: Any) -> bool:
 
 
 @pytest.mark.parametrize("name", READS)
-def test_a_faulty_read_finds_nothing_of_another_role(name: str, alice: PostgresStore, bob: PostgresStore) -> None:
-    """Bob's connection uses alice's number, as after a bug of ours, and then names her workspace as well."""
+def test_a_faulty_read_finds_nothing_of_another_role(
+    name: str, alice: PostgresStore, bob: PostgresStore
+) -> None:
+    """Bob's connection uses alice's number, as after a bug of ours, and then names her workspace as
+    well.
+    """
     if name not in ("missing", "filtered"):
         assert not nothing(READS[name](alice, "x")), "there is something to find"
     bob.connection.workspace = alice.connection.workspace
     assert nothing(READS[name](bob, "x"))
-    bob.connection.all("SELECT set_config('notewell.workspace', %s, false)", (str(alice.connection.workspace),))
+    bob.connection.all(
+        "SELECT set_config('notewell.workspace', %s, false)", (str(alice.connection.workspace),)
+    )
     assert nothing(READS[name](bob, "x"))
 
 
-def test_a_faulty_write_changes_nothing_of_another_role(alice: PostgresStore, bob: PostgresStore) -> None:
+def test_a_faulty_write_changes_nothing_of_another_role(
+    alice: PostgresStore, bob: PostgresStore
+) -> None:
     before = {table: rows_of(alice, table) for table in TABLES}
     assert all(before.values()), "every table holds something"
     bob.connection.workspace = alice.connection.workspace
@@ -142,7 +184,9 @@ def test_a_faulty_write_changes_nothing_of_another_role(alice: PostgresStore, bo
     copy = Copy(one, b"form0", b"group", "9", (), [1], [b"x"])
     for write in (
         lambda: put_document(bob, Document("memory/a.md", "memory", 1, 1, ""), "d", Facts(), [one]),
-        lambda: extend_document(bob, Document("memory/a.md", "memory", 1, 1, ""), "d", Facts(), [one], drop=["id1"]),
+        lambda: extend_document(
+            bob, Document("memory/a.md", "memory", 1, 1, ""), "d", Facts(), [one], drop=["id1"]
+        ),
         lambda: bob.set_meta("key", "mine"),
         lambda: bob.vectors.put_vectors("other", {"hash0": VECTOR}, windows={"hash0": b"mine"}),
         lambda: bob.vectors.refuse("third", {"x": "y"}),
@@ -169,7 +213,9 @@ def rows_of(store: PostgresStore, table: str) -> list[tuple[Any, ...]]:
     return sorted(store.connection.all(f"SELECT t::text FROM {table} t WHERE workspace = $w"))
 
 
-def test_hostile_sql_reads_and_changes_nothing(alice: PostgresStore, bob: PostgresStore, postgres: Server) -> None:
+def test_hostile_sql_reads_and_changes_nothing(
+    alice: PostgresStore, bob: PostgresStore, postgres: Server
+) -> None:
     url, w = postgres.url(bob.name.rpartition("/")[2], "bob"), alice.connection.workspace
     with psycopg.connect(url, autocommit=True) as db:
         db.execute("SET search_path TO notewell, public")
@@ -180,13 +226,22 @@ def test_hostile_sql_reads_and_changes_nothing(alice: PostgresStore, bob: Postgr
         for setting in (w, own):  # whichever he names
             db.execute(f"SET notewell.workspace = {setting}")
             for table in TABLES:
-                assert db.execute(f"SELECT count(*) FROM {table} WHERE workspace = {w}").fetchone() == (0,)
+                assert db.execute(
+                    f"SELECT count(*) FROM {table} WHERE workspace = {w}"
+                ).fetchone() == (0,)
                 assert db.execute(f"DELETE FROM {table} WHERE workspace = {w}").rowcount == 0
-                assert db.execute(f"UPDATE {table} SET workspace = {own} WHERE workspace = {w}").rowcount == 0
+                assert (
+                    db.execute(
+                        f"UPDATE {table} SET workspace = {own} WHERE workspace = {w}"
+                    ).rowcount
+                    == 0
+                )
         assert db.execute("SELECT name FROM workspaces").fetchall() == [("bob's",)]
         assert db.execute("UPDATE workspaces SET members = '{bob}'").rowcount == 1, "his own alone"
         assert db.execute("DELETE FROM workspaces WHERE id = %s", (w,)).rowcount == 0
-        assert db.execute("SELECT count(*) FROM pg_stats WHERE schemaname = 'notewell'").fetchone() == (0,)
+        assert db.execute(
+            "SELECT count(*) FROM pg_stats WHERE schemaname = 'notewell'"
+        ).fetchone() == (0,)
         heard: list[str] = []
         db.add_notice_handler(lambda notice: heard.append(str(notice.message_primary)))
         db.execute(
@@ -194,7 +249,9 @@ def test_hostile_sql_reads_and_changes_nothing(alice: PostgresStore, bob: Postgr
             " AS $$ BEGIN RAISE NOTICE '%', t; RETURN true; END $$"
         )
         db.execute("SELECT count(*) FROM chunks WHERE pg_temp.leak(text)")
-        assert not any("secret" in one for one in heard), "no function sees a row before the policy does"
+        assert not any("secret" in one for one in heard), (
+            "no function sees a row before the policy does"
+        )
         for refused in (
             f"INSERT INTO meta VALUES ({w}, 'key', 'mine')",
             f"INSERT INTO state (workspace) VALUES ({w})",
@@ -202,7 +259,10 @@ def test_hostile_sql_reads_and_changes_nothing(alice: PostgresStore, bob: Postgr
             f"UPDATE meta SET workspace = {w}",
             "INSERT INTO workspaces (name, agent, owner) VALUES ('1', '1', 'alice')",
             "INSERT INTO workspaces (name, agent, members) VALUES ('1', '1', '{alice}')",
-            "INSERT INTO workspaces (id, name, agent) OVERRIDING SYSTEM VALUE VALUES (99, '1', '1')",
+            (
+                "INSERT INTO workspaces (id, name, agent) OVERRIDING SYSTEM VALUE VALUES (99, '1', "
+                "'1')"
+            ),
             "UPDATE workspaces SET id = DEFAULT",
             "SELECT nextval('workspaces_id_seq')",
             "UPDATE workspaces SET owner = 'alice'",
@@ -218,12 +278,16 @@ def test_hostile_sql_reads_and_changes_nothing(alice: PostgresStore, bob: Postgr
         ):
             if "UPDATE meta" in refused:
                 bob.set_meta("mine", "mine")
-            with pytest.raises((psycopg.errors.InsufficientPrivilege, psycopg.errors.FeatureNotSupported)):
+            with pytest.raises(
+                (psycopg.errors.InsufficientPrivilege, psycopg.errors.FeatureNotSupported)
+            ):
                 db.execute(refused)
     assert alice.audit() == []
 
 
-def test_an_admitted_role_sees_the_workspace_until_it_is_expelled(shared: str, postgres: Server) -> None:
+def test_an_admitted_role_sees_the_workspace_until_it_is_expelled(
+    shared: str, postgres: Server
+) -> None:
     owner = PostgresStore(postgres.url(shared, "owner"), workspace="ours")
     fill(owner)
     with pytest.raises(StoreError, match="no workspace 'ours' of owner that this role may use"):
@@ -251,33 +315,49 @@ def test_a_name_tells_others_nothing_and_cannot_be_taken_first(
         db.execute("SET search_path TO notewell, public")
         for tables in ("on", "off"):
             db.execute(f"SET enable_seqscan = {tables}")
-            for how in ("name = {}", "name < {}", "owner = 'alice' AND name = {}", "name = ANY (ARRAY[{}])"):
-                told = [explained(db, f"SELECT FROM workspaces WHERE {how.format(one)}") for one in constants]
+            for how in (
+                "name = {}",
+                "name < {}",
+                "owner = 'alice' AND name = {}",
+                "name = ANY (ARRAY[{}])",
+            ):
+                told = [
+                    explained(db, f"SELECT FROM workspaces WHERE {how.format(one)}")
+                    for one in constants
+                ]
                 assert told[0] == told[1]
         for one in constants:
             db.execute(f"INSERT INTO workspaces (name, agent) VALUES ({one}, to_jsonb(''::text))")
-        db.execute("DELETE FROM workspaces WHERE name = ANY (%s)", ([Jsonb(name) for name in names],))
+        db.execute(
+            "DELETE FROM workspaces WHERE name = ANY (%s)", ([Jsonb(name) for name in names],)
+        )
     assert bob.workspace not in names
     with closing(PostgresStore(postgres.url(shared, "alice"), workspace=alice.workspace)) as again:
         assert again.connection.workspace == alice.connection.workspace
 
 
 def test_nobody_writes_to_anothers_workspace_unawares(shared: str, postgres: Server) -> None:
-    """Alice takes the name that bob will use and lets him in; his notes go to his own all the same."""
+    """Alice takes the name that bob will use and lets him in; his notes go to his own all the
+    same.
+    """
     with (
         closing(PostgresStore(postgres.url(shared, "alice"), workspace="/home/bob/notes")) as trap,
         closing(PostgresStore(postgres.url(shared, "owner"), workspace="any")) as any_,
     ):
         any_.shared.admit("bob", here=False)
         trap.shared.admit("bob")
-        with closing(PostgresStore(postgres.url(shared, "bob"), workspace="/home/bob/notes")) as own:
+        with closing(
+            PostgresStore(postgres.url(shared, "bob"), workspace="/home/bob/notes")
+        ) as own:
             fill(own)
             assert own.connection.workspace != trap.connection.workspace
         assert trap.documents.stored() == {}
 
 
 def explained(db: psycopg.Connection[Any], sql: str, *, estimates: bool = True) -> str:
-    """What EXPLAIN tells of a statement, with its estimates and what was done, but without its constants."""
+    """What EXPLAIN tells of a statement, with its estimates and what was done, but without its
+    constants.
+    """
     told = f"ANALYZE, TIMING OFF, SUMMARY OFF, BUFFERS OFF, COSTS {estimates}"
     rows = db.execute(f"EXPLAIN ({told}) {sql}").fetchall()
     return re.sub(r"'(?:[^']|'')*'::(?:text|bytea|jsonb)", "?", "\n".join(row for (row,) in rows))
@@ -296,7 +376,9 @@ PLANS = {
 def test_the_work_of_a_statement_tells_nothing_of_what_others_have(
     plan: str, shared: str, alice: PostgresStore, postgres: Server
 ) -> None:
-    """Comparisons that the server calls leakproof may run before a policy; what follows from them must not be seen."""
+    """Comparisons that the server calls leakproof may run before a policy; what follows from them
+    must not be seen.
+    """
     name = shared
     postgres.execute("ANALYZE", name)
     with closing(PostgresStore(postgres.url(name, "bob"), workspace="an empty one")) as empty:
@@ -315,7 +397,9 @@ def test_the_work_of_a_statement_tells_nothing_of_what_others_have(
         for table, column, kind in texts:
             greatest = f"SELECT max({column})::text FROM notewell.{table} WHERE workspace = {w}"
             there = postgres.execute(greatest, name)[0][0]
-            if not there or (column == HASH and plan != "whole tables"):  # estimates may choose another plan
+            if not there or (
+                column == HASH and plan != "whole tables"
+            ):  # estimates may choose another plan
                 continue
             none = "\\x00ff" if kind == "bytea" else "~none"
             values = [f"'{one}'::{kind}" for one in (there.replace("'", "''"), none)]
@@ -327,18 +411,25 @@ def test_the_work_of_a_statement_tells_nothing_of_what_others_have(
                 for how in ("= {}", "< {}", "= ANY (ARRAY[{}])"):
                     for setting in (w, own):
                         db.execute(f"SET notewell.workspace = {setting}")
-                        asked = [f"SELECT FROM {table} WHERE {column} {how.format(one)}{also}" for one in values]
+                        asked = [
+                            f"SELECT FROM {table} WHERE {column} {how.format(one)}{also}"
+                            for one in values
+                        ]
                         told = [explained(db, sql, estimates=column != HASH) for sql in asked]
                         assert told[0] == told[1], asked[0]
 
 
-def test_what_any_role_can_notify_disturbs_nobody(alice: PostgresStore, bob: PostgresStore, postgres: Server) -> None:
+def test_what_any_role_can_notify_disturbs_nobody(
+    alice: PostgresStore, bob: PostgresStore, postgres: Server
+) -> None:
     name, heard = bob.name.rpartition("/")[2], []
     listening = threading.Thread(target=lambda: heard.append(alice.shared.listen(20.0)))
     listening.start()
     with psycopg.connect(postgres.url(name, "bob"), autocommit=True) as db:
         for _ in range(20):
-            db.execute("SELECT pg_notify(%s, 'nonsense')", (f"notewell_{alice.connection.workspace}",))
+            db.execute(
+                "SELECT pg_notify(%s, 'nonsense')", (f"notewell_{alice.connection.workspace}",)
+            )
     put_document(alice, Document("memory/new.md", "memory", 1, 1, ""), "digest", Facts(), [])
     listening.join(60)
     alice.documents.drop(["memory/new.md"])
@@ -348,15 +439,32 @@ def test_what_any_role_can_notify_disturbs_nobody(alice: PostgresStore, bob: Pos
 HOSTILE = st.one_of(
     st.sampled_from(
         [
-            "'; DROP TABLE notewell.chunks; --", '"; DELETE FROM notewell.documents; --', "%s %(x)s %%", "$1", "\\'",
-            "\x00", "\ud800", "' OR '1'='1", "{}", "a\u0000b", "=alices", "E'\\x00'", "[1,2]", "*", "?", "[", "\n",
+            "'; DROP TABLE notewell.chunks; --",
+            '"; DELETE FROM notewell.documents; --',
+            "%s %(x)s %%",
+            "$1",
+            "\\'",
+            "\x00",
+            "\ud800",
+            "' OR '1'='1",
+            "{}",
+            "a\u0000b",
+            "=alices",
+            "E'\\x00'",
+            "[1,2]",
+            "*",
+            "?",
+            "[",
+            "\n",
         ]
     ),
     st.text(max_size=40),
-)  # fmt: skip
+)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(text=HOSTILE, other=HOSTILE)
 def test_any_text_goes_through_every_call_as_data(
     alice: PostgresStore, bob: PostgresStore, text: str, other: str
@@ -367,8 +475,25 @@ def test_any_text_goes_through_every_call_as_data(
         except StoreError as error:
             raise AssertionError(name) from error
     path = f"x/{text}.md"
-    one = Chunk(f"id {text}", path, other, 1, 1, (text, other), text + other, f"hash {other}", Facts(title=text))
-    put_document(bob, Document(path, other, 1, 1, ""), other, Facts(title=text, supersedes=(other,)), [one], tail=text)
+    one = Chunk(
+        f"id {text}",
+        path,
+        other,
+        1,
+        1,
+        (text, other),
+        text + other,
+        f"hash {other}",
+        Facts(title=text),
+    )
+    put_document(
+        bob,
+        Document(path, other, 1, 1, ""),
+        other,
+        Facts(title=text, supersedes=(other,)),
+        [one],
+        tail=text,
+    )
     (back,) = bob.documents.chunks_of(path)
     assert (back.text, back.facts.supersedes) == (clean(text + other), (other,))
     bob.vectors.put_vectors(f"m {text}", {one.content_hash: VECTOR})

@@ -1,4 +1,6 @@
-"""What only the PostgreSQL store promises: schema, workspaces, claims, notifications, locks; see also conformance."""
+"""What only the PostgreSQL store promises: schema, workspaces, claims, notifications, locks; see
+also conformance.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,10 @@ def unit(*values: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
 def test_the_address_is_shown_without_its_password() -> None:
     url = "postgresql://mira:secret@db.example:5433/notes?sslmode=require"
     assert display_name(url) == "postgresql://mira@db.example:5433/notes"
-    assert display_name("host=db.example dbname=notes password=secret") == "postgresql://db.example/notes"
+    assert (
+        display_name("host=db.example dbname=notes password=secret")
+        == "postgresql://db.example/notes"
+    )
     with pytest.raises(StoreError, match="not one that PostgreSQL understands") as caught:
         display_name("postgresql://mira:sec%ret@db.example/notes")
     assert "sec" not in str(caught.value)
@@ -68,13 +73,19 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_index_in_a_file_never_loads_the_driver() -> None:
-    code = "import sys, notewell.memory; print([m for m in sys.modules if 'psycopg' in m or 'store.postgres' in m])"
+    code = (
+        "import sys, notewell.memory; print([m for m in sys.modules if 'psycopg' in m or "
+        "'store.postgres' in m])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
 def test_workspaces_and_agents_do_not_see_one_another(database: str, tmp_path: Path) -> None:
-    stores = [PostgresStore(database, workspace=str(tmp_path), agent=agent) for agent in ("", "one", "two")]
+    stores = [
+        PostgresStore(database, workspace=str(tmp_path), agent=agent)
+        for agent in ("", "one", "two")
+    ]
     for n, one in enumerate(stores):
         put(one, "same.md", f"apple {n}")
         one.vectors.put_vectors(MODEL, {f"hash of apple {n}": unit(1, n, 0, 0)})
@@ -82,8 +93,12 @@ def test_workspaces_and_agents_do_not_see_one_another(database: str, tmp_path: P
         (only,) = one.documents.chunks_of("same.md")
         assert only.text == f"apple {n}"
         assert [s.row for s in one.keywords.lexical(Sought(("appl",)), 9, Filters())] == [only.row]
-        assert [s.row for s in one.vectors.nearest(MODEL, unit(1, 0, 0, 0), 9, Filters()).rows] == [only.row]
-        assert one.keywords.term_counts(["appl"]).found_in == {"appl": 1}, "statistics are the workspace's own"
+        assert [s.row for s in one.vectors.nearest(MODEL, unit(1, 0, 0, 0), 9, Filters()).rows] == [
+            only.row
+        ]
+        assert one.keywords.term_counts(["appl"]).found_in == {"appl": 1}, (
+            "statistics are the workspace's own"
+        )
         assert one.counts()["chunks"] == 1
         one.close()
 
@@ -131,13 +146,22 @@ def test_an_older_database_is_brought_up_to_date_for_all_its_roles(
             schema.migrate(raw, name="an old one", read_only=False)
     tables = "vectors, chunks, documents, state, meta, models, unjudged, pending, workspaces"
     w = 1
-    document = "path, source, digest, size, mtime_ns, changed, synced_ns, name, title, evergreen, importance, pinned"
-    chunk = "id, document, start_line, end_line, heading, text, content_hash, length, origin, head, body, exact"
+    document = (
+        "path, source, digest, size, mtime_ns, changed, synced_ns, name, title, evergreen, "
+        "importance, pinned"
+    )
+    chunk = (
+        "id, document, start_line, end_line, heading, text, content_hash, length, origin, "
+        "head, body, exact"
+    )
     for sql in (
         f"SET search_path TO notewell; GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO bob",
         "GRANT USAGE ON SCHEMA notewell TO bob; GRANT SELECT ON notewell.versions TO bob",
         "GRANT MAINTAIN ON ALL TABLES IN SCHEMA notewell TO bob",
-        "INSERT INTO notewell.workspaces (name, agent, owner, members) VALUES ('w', '', 'owner', '{bob}')",
+        (
+            "INSERT INTO notewell.workspaces (name, agent, owner, members) VALUES ('w', '', 'owner', "
+            "'{bob}')"
+        ),
         f"INSERT INTO notewell.state (workspace) VALUES ({w})",
         (
             f"INSERT INTO notewell.documents (workspace, {document}, supersedes, tail)"
@@ -202,7 +226,9 @@ def test_a_closed_store_says_so(database: str, tmp_path: Path) -> None:
 
 
 def test_two_syncs_of_one_document_converge(store: PostgresStore, database: str) -> None:
-    """Both write versions of the same documents again and again: one complete version of each is left."""
+    """Both write versions of the same documents again and again: one complete version of each is
+    left.
+    """
     others = [PostgresStore(database, workspace=store.workspace) for _ in range(3)]
 
     def write(who: int) -> None:
@@ -242,7 +268,9 @@ def crowd(url: str, workspace: str, *, writers: int, readers: int, seconds: floa
         while time.monotonic() < until:
             path = f"{who}/{n % 20}.md"
             chunks = put(store, path, *(f"apple turn{n} line{line}" for line in range(3)))
-            store.vectors.put_vectors(MODEL, {c.content_hash: unit(1, who, n % 7, 1) for c in chunks})
+            store.vectors.put_vectors(
+                MODEL, {c.content_hash: unit(1, who, n % 7, 1) for c in chunks}
+            )
             written[path] = n
             n += 1
         store.close()
@@ -260,7 +288,10 @@ def crowd(url: str, workspace: str, *, writers: int, readers: int, seconds: floa
         store.close()
 
     with ThreadPoolExecutor(writers + readers) as pool:
-        for done in [*(pool.submit(write, n) for n in range(writers)), *(pool.submit(read, n) for n in range(readers))]:
+        for done in [
+            *(pool.submit(write, n) for n in range(writers)),
+            *(pool.submit(read, n) for n in range(readers)),
+        ]:
             done.result()
     store = PostgresStore(url, workspace=workspace)
     for path, n in written.items():
@@ -279,7 +310,9 @@ def test_claims_are_for_one_worker_each(store: PostgresStore, database: str) -> 
         while rows := worker.shared.claim(MODEL, 7, 30.0):
             done.update(rows)
             chunks = worker.documents.chunks(rows)
-            worker.vectors.put_vectors(MODEL, {c.content_hash: unit(1, 0, 0, 0) for c in chunks.values()})
+            worker.vectors.put_vectors(
+                MODEL, {c.content_hash: unit(1, 0, 0, 0) for c in chunks.values()}
+            )
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, workers))
@@ -310,7 +343,11 @@ def test_values_are_read_once_inside_reading(store: PostgresStore, database: str
     other = PostgresStore(database, workspace=store.workspace)
     store.set_meta("key", "old")
     with store.reading(), store.reading():
-        assert (store.get_meta("key"), store.get_meta("none"), store.get_meta("chunks")) == ("old", None, 0)
+        assert (store.get_meta("key"), store.get_meta("none"), store.get_meta("chunks")) == (
+            "old",
+            None,
+            0,
+        )
         other.set_meta("key", "new")
         put(other, "a.md", "text")
         assert store.get_meta("key") == store.meta()["key"] == "old"
@@ -356,7 +393,9 @@ def test_a_listener_gets_the_generation_of_a_change(store: PostgresStore, databa
     other.close()
 
 
-def test_the_index_lock_is_for_one_process_and_one_workspace(store: PostgresStore, database: str) -> None:
+def test_the_index_lock_is_for_one_process_and_one_workspace(
+    store: PostgresStore, database: str
+) -> None:
     other = PostgresStore(database, workspace=store.workspace)
     elsewhere = PostgresStore(database, workspace=store.workspace, agent="another")
     with store.exclusive(0.0) as mine:
@@ -369,7 +408,9 @@ def test_the_index_lock_is_for_one_process_and_one_workspace(store: PostgresStor
         one.close()
 
 
-def test_waiting_too_long_for_the_write_lock_is_an_error(store: PostgresStore, database: str) -> None:
+def test_waiting_too_long_for_the_write_lock_is_an_error(
+    store: PostgresStore, database: str
+) -> None:
     other = PostgresStore(database, workspace=store.workspace, timeout_s=0.2)
     with store.writing(), pytest.raises(StoreBusyError):
         other.set_meta("key", "value")
@@ -397,7 +438,9 @@ def test_a_large_workspace_gets_an_index_that_finds_the_same(
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     chunks = put(store, "a.md", *(f"text {n}" for n in range(1500)))
     chunks += put(store, "b.md", *(f"more {n}" for n in range(1500)))
-    store.vectors.put_vectors("m", {c.content_hash: v for c, v in zip(chunks, vectors, strict=True)})
+    store.vectors.put_vectors(
+        "m", {c.content_hash: v for c, v in zip(chunks, vectors, strict=True)}
+    )
     questions = vectors[:20] + rng.normal(size=(20, 32)).astype(np.float32) * 0.3
     exact = [store.vectors.nearest("m", q, 50, Filters()) for q in questions]
     only = [store.vectors.nearest("m", q, 50, Filters(path="b.md")) for q in questions]
@@ -408,15 +451,22 @@ def test_a_large_workspace_gets_an_index_that_finds_the_same(
         found = store.vectors.nearest("m", q, 50, Filters())
         scores = {s.row: s.score for s in truth.rows}
         shared += len(scores.keys() & {s.row for s in found.rows})
-        assert all(scores[s.row] == s.score for s in found.rows if s.row in scores), "cosines are computed exactly"
-        assert (found.mean, found.deviation) == pytest.approx((truth.mean, truth.deviation), abs=0.01)
+        assert all(scores[s.row] == s.score for s in found.rows if s.row in scores), (
+            "cosines are computed exactly"
+        )
+        assert (found.mean, found.deviation) == pytest.approx(
+            (truth.mean, truth.deviation), abs=0.01
+        )
         assert found.count == 3000
         few += len(
-            {s.row for s in narrow.rows} & {s.row for s in store.vectors.nearest("m", q, 50, Filters(path="b.md")).rows}
+            {s.row for s in narrow.rows}
+            & {s.row for s in store.vectors.nearest("m", q, 50, Filters(path="b.md")).rows}
         )
     assert shared / 1000 >= 0.98
     assert few / 1000 >= 0.98, "a filter does not starve it"
-    store.vectors.put_vectors("m", {chunks[0].content_hash: questions[0] / np.linalg.norm(questions[0])})
+    store.vectors.put_vectors(
+        "m", {chunks[0].content_hash: questions[0] / np.linalg.norm(questions[0])}
+    )
     assert store.vectors.nearest("m", questions[0], 1, Filters()).rows[0].row == chunks[0].row, (
         "what comes later is in it"
     )
@@ -426,7 +476,9 @@ def test_a_large_workspace_gets_an_index_that_finds_the_same(
     assert store.connection.all(indexes) == [(0,)], "the index of a model goes with it"
 
 
-def test_a_name_of_another_role_is_refused_with_the_reason(database: str, postgres: Server, tmp_path: Path) -> None:
+def test_a_name_of_another_role_is_refused_with_the_reason(
+    database: str, postgres: Server, tmp_path: Path
+) -> None:
     PostgresStore(database, workspace=str(tmp_path)).close()
     name = Server.name_in(database)
     with pytest.raises(StoreError, match="may not") as caught:
@@ -437,14 +489,22 @@ def test_a_name_of_another_role_is_refused_with_the_reason(database: str, postgr
 @pytest.mark.parametrize(
     ("damage", "fault"),
     [
-        ("DELETE FROM notewell.postings WHERE workspace = {w} AND term = 'appl'", "passages lack keywords"),
+        (
+            "DELETE FROM notewell.postings WHERE workspace = {w} AND term = 'appl'",
+            "passages lack keywords",
+        ),
         ("UPDATE notewell.postings SET n = 9 WHERE workspace = {w}", "words are counted wrong"),
-        ("UPDATE notewell.state SET chunks = 9 WHERE workspace = {w}", "counts of passages are wrong"),
+        (
+            "UPDATE notewell.state SET chunks = 9 WHERE workspace = {w}",
+            "counts of passages are wrong",
+        ),
         ("DELETE FROM notewell.unjudged WHERE workspace = {w}", "passages were never compared"),
         ("DELETE FROM notewell.models WHERE workspace = {w}", "vectors have no model"),
     ],
 )
-def test_an_audit_reports_what_disagrees(store: PostgresStore, postgres: Server, damage: str, fault: str) -> None:
+def test_an_audit_reports_what_disagrees(
+    store: PostgresStore, postgres: Server, damage: str, fault: str
+) -> None:
     (one,) = put(store, "a.md", "apple")
     store.vectors.put_vectors(MODEL, {one.content_hash: unit(1, 0, 0, 0)})
     assert store.audit() == []
@@ -453,7 +513,9 @@ def test_an_audit_reports_what_disagrees(store: PostgresStore, postgres: Server,
 
 
 def test_a_deadlock_is_tried_again(store: PostgresStore, database: str) -> None:
-    """Two write the same two rows, each from its own end: the server ends one of them, and both are written."""
+    """Two write the same two rows, each from its own end: the server ends one of them, and both are
+    written.
+    """
     other = PostgresStore(database, workspace=store.workspace)
     both = threading.Barrier(2, timeout=60)
     tries: Counter[str] = Counter()
@@ -469,7 +531,10 @@ def test_a_deadlock_is_tried_again(store: PostgresStore, database: str) -> None:
         who.connection.write(work, shared=True)
 
     with ThreadPoolExecutor(2) as pool:
-        for done in (pool.submit(write, store, "one", "a", "b"), pool.submit(write, other, "two", "b", "a")):
+        for done in (
+            pool.submit(write, store, "one", "a", "b"),
+            pool.submit(write, other, "two", "b", "a"),
+        ):
             done.result()
     assert sorted(tries.values()) == [1, 2]
     assert store.get_meta("a") == store.get_meta("b")

@@ -1,4 +1,6 @@
-"""The keyword index against brute force: whatever is written, dropped, sealed, merged and asked, in any order."""
+"""The keyword index against brute force: whatever is written, dropped, sealed, merged and asked, in
+any order.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +30,36 @@ from tests.store.made import put_document
 K1, B = 1.2, 0.75
 NOWHERE = Filters()
 WORDS = ("ant", "bee", "cat", "dogs", "running", "茶茶", "茶の本", "備份腳本", "備份")
-TERMS = ("ant", "bee", "cat", "dog", "run", "茶茶", "茶の", "の本", "備份", "份腳", "腳本", "本", "absent")
+TERMS = (
+    "ant",
+    "bee",
+    "cat",
+    "dog",
+    "run",
+    "茶茶",
+    "茶の",
+    "の本",
+    "備份",
+    "份腳",
+    "腳本",
+    "本",
+    "absent",
+)
 
 
-SMALL = SegmentSizes(seal_rows=3, merged=3, small_rows=8, check_dropped=2, dead_share=4, unsealed_parts=2)
+SMALL = SegmentSizes(
+    seal_rows=3, merged=3, small_rows=8, check_dropped=2, dead_share=4, unsealed_parts=2
+)
 """Segments that a handful of notes fills."""
 
 
-def note(store: SqliteStore, path: str, *texts: str, heading: tuple[str, ...] = (), day: int = 1) -> None:
-    chunks = [Chunk(f"{path}#{n}", path, "memory", n, n, heading, t, f"{path}{n}{t}") for n, t in enumerate(texts)]
+def note(
+    store: SqliteStore, path: str, *texts: str, heading: tuple[str, ...] = (), day: int = 1
+) -> None:
+    chunks = [
+        Chunk(f"{path}#{n}", path, "memory", n, n, heading, t, f"{path}{n}{t}")
+        for n, t in enumerate(texts)
+    ]
     facts = Facts(date=dt.date(2026, 1, day))
     put_document(store, Document(path, "memory", 1, 1, ""), "d", facts, chunks)
 
@@ -62,7 +85,9 @@ class Truth:
         terms = store.keywords.chunk_terms(rows)
         return cls(
             {
-                row: Passage(c.id, c.path, *map(list, (terms[row].head, terms[row].body, terms[row].exact)))
+                row: Passage(
+                    c.id, c.path, *map(list, (terms[row].head, terms[row].body, terms[row].exact))
+                )
                 for row, c in store.documents.chunks(rows).items()
             }
         )
@@ -76,11 +101,15 @@ class Truth:
             if kind == "phrase":
                 counts.append(sum(pair == what for pair in pairwise(words)))
             else:
-                counts.append(sum(w == what if kind == "word" else w.startswith(what) for w in words))
+                counts.append(
+                    sum(w == what if kind == "word" else w.startswith(what) for w in words)
+                )
         return float(counts[1]) + (1.5 if in_head and counts[0] else 0.0)
 
     def weight(self, kind: str, what: Any, *, in_head: bool) -> float:
-        """How rare it is; a phrase as much as passages that have both of its words in one field are."""
+        """How rare it is; a phrase as much as passages that have both of its words in one field
+        are.
+        """
         found = 0
         for p in self.passages.values():
             if kind == "phrase":
@@ -99,7 +128,9 @@ class Truth:
         scored = []
         for p in self.passages.values():
             often = [self.often(p, kind, what, in_head=sought.in_head) for kind, what in parts]
-            if not (all(often) if sought.every else any(often)) or (paths is not None and p.path not in paths):
+            if not (all(often) if sought.every else any(often)) or (
+                paths is not None and p.path not in paths
+            ):
                 continue
             norm = K1 * (1 - B + B * len(p.body) / (mean or 1))
             gains = [
@@ -108,11 +139,17 @@ class Truth:
                 if tf
             ]
             scored.append((sum(gains), p.id))
-        return [(name, score) for score, name in sorted(scored, key=lambda s: (-s[0], s[1]))][:limit]
+        return [(name, score) for score, name in sorted(scored, key=lambda s: (-s[0], s[1]))][
+            :limit
+        ]
 
 
-def check(store: SqliteStore, sought: Sought, limit: int, filters: Filters, paths: set[str] | None) -> None:
-    """The leg's answer is that of brute force: the same scores, and the same passages where no two tie."""
+def check(
+    store: SqliteStore, sought: Sought, limit: int, filters: Filters, paths: set[str] | None
+) -> None:
+    """The leg's answer is that of brute force: the same scores, and the same passages where no two
+    tie.
+    """
     truth = Truth.of(store)
     expected = truth.ranked(sought, limit, paths)
     everything = dict(truth.ranked(sought, 10_000, paths))
@@ -138,10 +175,14 @@ acts = st.one_of(
 )
 some = st.lists(st.sampled_from(TERMS), max_size=4).map(tuple)
 soughts = st.builds(
-    Sought, some, st.lists(st.tuples(st.sampled_from(TERMS), st.sampled_from(TERMS)), max_size=3).map(tuple),
+    Sought,
+    some,
+    st.lists(st.tuples(st.sampled_from(TERMS), st.sampled_from(TERMS)), max_size=3).map(tuple),
     st.lists(st.sampled_from(["茶", "a", "備", "zz"]), max_size=2).map(tuple),
-    st.lists(st.sampled_from(["dogs", "running", "ant"]), max_size=2).map(tuple), st.booleans(), st.booleans(),
-)  # fmt: skip
+    st.lists(st.sampled_from(["dogs", "running", "ant"]), max_size=2).map(tuple),
+    st.booleans(),
+    st.booleans(),
+)
 
 
 def fail(store: SqliteStore, path: str, texts: list[str]) -> None:
@@ -155,7 +196,13 @@ def fail(store: SqliteStore, path: str, texts: list[str]) -> None:
 def play(store: SqliteStore, act: tuple[Any, ...]) -> None:
     match act:
         case ("put", number, written, heading):
-            note(store, f"{number}.md", *written, heading=(heading,) if heading else (), day=number + 1)
+            note(
+                store,
+                f"{number}.md",
+                *written,
+                heading=(heading,) if heading else (),
+                day=number + 1,
+            )
         case ("drop", number):
             store.documents.drop([f"{number}.md"])
         case ("scrub",):
@@ -169,9 +216,12 @@ def play(store: SqliteStore, act: tuple[Any, ...]) -> None:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    st.lists(acts, max_size=14), soughts, st.integers(1, 4), st.sampled_from([None, "2.md", "since"]),
+    st.lists(acts, max_size=14),
+    soughts,
+    st.integers(1, 4),
+    st.sampled_from([None, "2.md", "since"]),
     st.sampled_from([0, 3, 1000]),
-)  # fmt: skip
+)
 @example([("put", 0, ["茶茶茶 ant", ""], "ant")], Sought(phrases=(("茶茶", "茶茶"),)), 2, None, 0)
 def test_any_history_and_any_question_is_as_brute_force_says(
     history: list[tuple[Any, ...]], sought: Sought, limit: int, chosen: str | None, few: int
@@ -224,7 +274,9 @@ def test_segments_stay_few_and_a_segment_of_the_dead_goes() -> None:
     store = SqliteStore(None, sizes=replace(SMALL, seal_rows=4, merged=4, small_rows=16))
     for n in range(100):
         note(store, f"{n}.md", f"apple number{n}")
-    counts = [r[0] for r in store.connection.all("SELECT count FROM keyword_segments ORDER BY first")]
+    counts = [
+        r[0] for r in store.connection.all("SELECT count FROM keyword_segments ORDER BY first")
+    ]
     assert sum(counts) == 100
     assert len(counts) <= 100 / 16 + 4
     store.documents.drop([f"{n}.md" for n in range(90)])
@@ -241,7 +293,11 @@ def test_what_many_new_notes_leave_is_sealed_with_them(monkeypatch: pytest.Monke
         for n in range(6):
             note(store, f"{n}.md", f"apple pear{n}")
     assert store.get_meta("sealed") == 11
-    monkeypatch.setattr(store.keywords._segments, "build", lambda _: pytest.fail("nothing waits for the first search"))
+    monkeypatch.setattr(
+        store.keywords._segments,
+        "build",
+        lambda _: pytest.fail("nothing waits for the first search"),
+    )
     check(store, Sought(("appl", "pear3")), 20, NOWHERE, None)
     monkeypatch.undo()
     assert store.audit() == []
@@ -345,12 +401,16 @@ def test_ties_at_the_border_go_by_id_whatever_the_order_of_writing() -> None:
     assert found == [["a.md#0", "b.md#0", "c.md#0"]] * 3
 
 
-def test_one_passage_alone_has_the_terms_that_it_has_among_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_passage_alone_has_the_terms_that_it_has_among_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     store = SqliteStore(None)
     for n in range(4):
         note(store, f"{n}.md", f"the quick word{n} runs over word{n + 1}", heading=("Head",))
     rows = [1, 2, 3, 4]
-    alone = {row: store.keywords.chunk_terms([row])[row] for row in rows}  # the first by its own words, then by all
+    alone = {
+        row: store.keywords.chunk_terms([row])[row] for row in rows
+    }  # the first by its own words, then by all
     assert alone == store.keywords.chunk_terms(rows)
     note(store, "more.md", "an unheard newcomer")
     assert store.keywords.chunk_terms([rows[0]])[rows[0]] == alone[rows[0]]

@@ -8,17 +8,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from notewell.store.sqlite import postings
-from notewell.store.sqlite.postings import ascending, build, from_blobs, from_page, to_blobs, to_pages
+from notewell.store.sqlite.postings import (
+    ascending,
+    build,
+    from_blobs,
+    from_page,
+    to_blobs,
+    to_pages,
+)
 
 NUMBERS = st.lists(st.one_of(st.integers(1, 9), st.integers(1, 200_000)), max_size=12)
 
 
-@given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), max_size=9), st.integers(1, 2**40), st.integers(1, 400))
-def test_a_segment_comes_back(fields: list[tuple[list[int], list[int], list[int]]], first: int, often: int) -> None:
+@given(
+    st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), max_size=9),
+    st.integers(1, 2**40),
+    st.integers(1, 400),
+)
+def test_a_segment_comes_back(
+    fields: list[tuple[list[int], list[int], list[int]]], first: int, often: int
+) -> None:
     flat = [numbers * (often if n == 1 else 1) for row in fields for n, numbers in enumerate(row)]
     rows = np.asarray([first + 300 * n for n in range(len(fields))], dtype=np.int64)
     counts = np.asarray([len(numbers) for numbers in flat], dtype=np.int64)
-    whole = build(rows, np.asarray([n for numbers in flat for n in numbers], dtype=np.int64), counts)
+    whole = build(
+        rows, np.asarray([n for numbers in flat for n in numbers], dtype=np.int64), counts
+    )
     blobs = to_blobs(whole)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(postings, "PAGE", 5)
@@ -37,4 +52,9 @@ def test_a_segment_comes_back(fields: list[tuple[list[int], list[int], list[int]
         for number in set(exact):
             expected[2 * number + 1, n] = 2 * exact.count(number)
     owners = np.repeat(whole.keys, whole.counts).tolist()
-    assert dict(zip(zip(owners, whole.places.tolist(), strict=True), whole.codes.tolist(), strict=True)) == expected
+    assert (
+        dict(
+            zip(zip(owners, whole.places.tolist(), strict=True), whole.codes.tolist(), strict=True)
+        )
+        == expected
+    )

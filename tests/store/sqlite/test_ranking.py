@@ -1,4 +1,6 @@
-"""The lexical leg against BM25 written out by hand: k1 1.2, b 0.75, an idf that is never negative, weighted fields."""
+"""The lexical leg against BM25 written out by hand: k1 1.2, b 0.75, an idf that is never negative,
+weighted fields.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,14 @@ from tests.store.made import put_document
 
 K1, B = 1.2, 0.75
 NOTES = {
-    "auth.md": (("Auth tokens",), "Rotate the auth token every week. Token rotation is done by Mira."),
-    "deploy.md": (("Deploy",), "Deploys run on Tuesday. The deploy key lives in the vault, beside the auth token."),
+    "auth.md": (
+        ("Auth tokens",),
+        "Rotate the auth token every week. Token rotation is done by Mira.",
+    ),
+    "deploy.md": (
+        ("Deploy",),
+        "Deploys run on Tuesday. The deploy key lives in the vault, beside the auth token.",
+    ),
     "lunch.md": ((), "Lunch with Mira at noon."),
     "token.md": (("Arcade",), "A token buys one game."),
     "long.md": (("Log",), "Nothing happened. " * 40 + "Then the token expired."),
@@ -32,7 +40,9 @@ def store() -> SqliteStore:
 
 
 def by_hand(store: SqliteStore, terms: list[str]) -> dict[str, float]:
-    """BM25 of words in head or body: the body's length, the body's count and 1.5 for the head, idf over rows."""
+    """BM25 of words in head or body: the body's length, the body's count and 1.5 for the head, idf
+    over rows.
+    """
     fields = {path: store.keywords.chunk_terms([row])[row] for path, row in rows_of(store).items()}
     heads = {p: set(f.head) for p, f in fields.items()}
     bodies = {p: f.body for p, f in fields.items()}
@@ -54,19 +64,25 @@ def rows_of(store: SqliteStore) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    "terms", [["mira"], ["deploy"], ["mira", "vault"], ["token"], ["token", "auth", "week", "lunch"]]
+    "terms",
+    [["mira"], ["deploy"], ["mira", "vault"], ["token"], ["token", "auth", "week", "lunch"]],
 )
 def test_scores_are_those_of_bm25(store: SqliteStore, terms: list[str]) -> None:
     expected = by_hand(store, terms)
     names = {row: path for path, row in rows_of(store).items()}
     found = store.keywords.lexical(Sought(tuple(terms)), 10, Filters())
     assert {names[s.row]: s.score for s in found} == pytest.approx(expected)
-    assert [names[s.row] for s in found] == sorted(expected, key=lambda p: (-expected[p], rows_of(store)[p]))
+    assert [names[s.row] for s in found] == sorted(
+        expected, key=lambda p: (-expected[p], rows_of(store)[p])
+    )
 
 
 def test_a_word_in_the_heading_counts_more_than_one_in_the_text(tmp_path: Path) -> None:
     store = SqliteStore(None)
-    for path, heading, text in (("a.md", "staging port", "it is open"), ("b.md", "it is open", "staging port")):
+    for path, heading, text in (
+        ("a.md", "staging port", "it is open"),
+        ("b.md", "it is open", "staging port"),
+    ):
         one = Chunk(path, path, "memory", 1, 1, (heading,), text, path)
         put_document(store, Document(path, "memory", 1, 1, ""), path, Facts(), [one])
     best = store.keywords.lexical(Sought(("port",)), 2, Filters())[0]

@@ -1,4 +1,6 @@
-"""What is kept of earlier readings is never older than the index, whichever connection changed it."""
+"""What is kept of earlier readings is never older than the index, whichever connection changed
+it.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def test_what_another_writes_is_seen_at_once(stores: tuple[SqliteStore, SqliteSt
     reader, writer = stores
     one = put(writer, "a.md", "the kettle is red")
     assert reader.documents.chunks([one.row])[one.row] == one
-    assert reader.documents.chunks([one.row])[one.row] is reader.documents.chunks([one.row])[one.row], "it was kept"
+    assert (
+        reader.documents.chunks([one.row])[one.row] is reader.documents.chunks([one.row])[one.row]
+    ), "it was kept"
     put(writer, "a.md", "the kettle is red", title="Kettle", line=7)
     assert (
         reader.documents.chunks([one.row])[one.row].facts.title,
@@ -45,11 +49,13 @@ def test_what_another_writes_is_seen_at_once(stores: tuple[SqliteStore, SqliteSt
         "Kettle",
         7,
     )
-    assert reader.keywords.term_places([one.row], Sought(("kettl", "zebra"))).body.T.tolist() == [[0, 0, 1]]
+    assert reader.keywords.term_places([one.row], Sought(("kettl", "zebra"))).body.T.tolist() == [
+        [0, 0, 1]
+    ]
     two = put(writer, "b.md", "a zebra")
-    assert reader.keywords.term_places([two.row], Sought(("zebra",))).body.T.tolist() == [[0, 0, 1]], (
-        "a new word is known"
-    )
+    assert reader.keywords.term_places([two.row], Sought(("zebra",))).body.T.tolist() == [
+        [0, 0, 1]
+    ], "a new word is known"
     writer.documents.drop(["a.md"])
     assert reader.documents.chunks([one.row, two.row]) == {two.row: two}
     assert reader.keywords.term_places([one.row], Sought(("kettl",))).rows == []
@@ -77,7 +83,9 @@ def test_a_transaction_reads_its_own_and_what_it_takes_back_is_not_kept(tmp_path
         with store.writing():
             rows.append(row := put(store, "b.md", "a zebra").row)
             assert store.documents.chunks([row])[row].text == "a zebra"
-            assert store.keywords.term_places([row], Sought(("zebra",))).body.T.tolist() == [[0, 0, 1]]
+            assert store.keywords.term_places([row], Sought(("zebra",))).body.T.tolist() == [
+                [0, 0, 1]
+            ]
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -101,7 +109,9 @@ def test_a_full_cache_is_emptied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     store.close()
 
 
-def test_what_is_read_in_one_reading_is_of_one_moment(stores: tuple[SqliteStore, SqliteStore]) -> None:
+def test_what_is_read_in_one_reading_is_of_one_moment(
+    stores: tuple[SqliteStore, SqliteStore],
+) -> None:
     reader, writer = stores
     one = put(writer, "a.md", "the kettle is red")
     with reader.reading():
@@ -109,7 +119,9 @@ def test_what_is_read_in_one_reading_is_of_one_moment(stores: tuple[SqliteStore,
         two = put(writer, "b.md", "a kettle and a zebra")
         writer.documents.drop(["a.md"])
         with reader.reading():
-            assert list(reader.documents.chunks([one.row, two.row])) == [one.row], "a reading inside it sees the same"
+            assert list(reader.documents.chunks([one.row, two.row])) == [one.row], (
+                "a reading inside it sees the same"
+            )
         assert reader.keywords.term_counts(["kettl", "zebra"]).found_in == {"kettl": 1, "zebra": 0}
         assert [s.row for s in reader.keywords.lexical(Sought(("kettl",)), 5, NONE)] == [one.row]
     assert list(reader.documents.chunks([one.row, two.row])) == [two.row]

@@ -29,13 +29,22 @@ def test_a_form_outlives_the_row_that_had_it_first() -> None:
     chunks = put(store, 3)
     store.relations.put_copies(  # the first two are copies; traits come with the first of them
         [
-            Copy(c, b"form%d" % (n // 2), b"form%d" % (n // 2), "1", traits=() if n == 1 else [7, 2**62 + n])
+            Copy(
+                c,
+                b"form%d" % (n // 2),
+                b"form%d" % (n // 2),
+                "1",
+                traits=() if n == 1 else [7, 2**62 + n],
+            )
             for n, c in enumerate(chunks)
         ]
     )
     assert list(store.relations.forms_like([7], 5)) == [b"form1", b"form0"]
     assert list(store.relations.forms_like([2**62], 5)) == [b"form0"]
-    assert store.relations.known_forms([b"form0"], [7, 8, 2**62 + 2]) == ({b"form0"}, {7, 2**62 + 2})
+    assert store.relations.known_forms([b"form0"], [7, 8, 2**62 + 2]) == (
+        {b"form0"},
+        {7, 2**62 + 2},
+    )
     assert store.audit() == []
     store.documents.drop(["memory/0.md"])
     assert store.relations.forms_like([7], 5)[b"form0"].id == "id1"
@@ -44,10 +53,15 @@ def test_a_form_outlives_the_row_that_had_it_first() -> None:
 
 
 def test_traits_of_what_went_find_nothing_and_go_many_at_once(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "index.sqlite", sizes=SegmentSizes(stale_traits=10, check_dropped=1000))
+    store = SqliteStore(
+        tmp_path / "index.sqlite", sizes=SegmentSizes(stale_traits=10, check_dropped=1000)
+    )
     chunks = put(store, 20)
     store.relations.put_copies(
-        [Copy(c, b"form%d" % n, b"group%d" % n, "1", traits=[1, 100 + n]) for n, c in enumerate(chunks)]
+        [
+            Copy(c, b"form%d" % n, b"group%d" % n, "1", traits=[1, 100 + n])
+            for n, c in enumerate(chunks)
+        ]
     )
     assert traits_kept(store) == 40
     store.documents.drop([c.path for c in chunks[4:]])
@@ -72,5 +86,7 @@ def test_a_reset_leaves_no_trait(tmp_path: Path) -> None:
     store.relations.reset_judgements()
     store.close()
     db = apsw.Connection(str(file))
-    assert db.execute("SELECT (SELECT count(*) FROM forms), (SELECT count(*) FROM traits)").fetchall() == [(0, 0)]
+    assert db.execute(
+        "SELECT (SELECT count(*) FROM forms), (SELECT count(*) FROM traits)"
+    ).fetchall() == [(0, 0)]
     db.close()

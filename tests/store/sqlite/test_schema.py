@@ -51,7 +51,10 @@ def test_a_new_file_has_every_migration_and_our_application_id(file: Path) -> No
     store = SqliteStore(file)
     assert {key: store.get_meta(key) for key in COUNTERS} == dict.fromkeys(COUNTERS, 0)
     store.close()
-    assert (pragma(file, "user_version"), pragma(file, "application_id")) == (len(MIGRATIONS), APPLICATION_ID)
+    assert (pragma(file, "user_version"), pragma(file, "application_id")) == (
+        len(MIGRATIONS),
+        APPLICATION_ID,
+    )
 
 
 def test_every_migration_has_a_name_and_a_docstring() -> None:
@@ -59,20 +62,26 @@ def test_every_migration_has_a_name_and_a_docstring() -> None:
     assert all(m.__name__ != "<lambda>" and m.__doc__ for m in MIGRATIONS)
 
 
-def test_only_migrations_that_a_file_has_not_seen_are_run(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_migrations_that_a_file_has_not_seen_are_run(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = SqliteStore(file)
     fill(store)
     store.close()
     monkeypatch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, add_colour))
     for _ in range(2):
         store = SqliteStore(file)
-        assert len(store.keywords.lexical(Sought(("appl",)), 5, Filters())) == 1, "what was there is still there"
+        assert len(store.keywords.lexical(Sought(("appl",)), 5, Filters())) == 1, (
+            "what was there is still there"
+        )
         assert store.connection.all("SELECT colour FROM chunks") == [(None,)]
         store.close()
     assert pragma(file, "user_version") == len(MIGRATIONS) + 1
 
 
-def test_a_migration_that_fails_leaves_the_file_at_its_version(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_that_fails_leaves_the_file_at_its_version(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     SqliteStore(file).close()
     monkeypatch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, add_colour, fail_halfway))
     with pytest.raises(StoreError):
@@ -80,7 +89,10 @@ def test_a_migration_that_fails_leaves_the_file_at_its_version(file: Path, monke
     assert pragma(file, "user_version") == len(MIGRATIONS)
     db = sqlite3.connect(file)
     assert db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
-    assert "colour" not in db.execute("SELECT sql FROM sqlite_master WHERE name = 'chunks'").fetchone()[0]
+    assert (
+        "colour"
+        not in db.execute("SELECT sql FROM sqlite_master WHERE name = 'chunks'").fetchone()[0]
+    )
     db.close()
 
 
@@ -104,7 +116,9 @@ def test_of_two_processes_that_migrate_at_once_one_does_it(file: Path) -> None:
     assert pragma(file, "user_version") == len(MIGRATIONS) + 1
 
 
-def test_an_older_file_that_cannot_be_written_is_not_read(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_file_that_cannot_be_written_is_not_read(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     SqliteStore(file).close()
     monkeypatch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, add_colour))
     with pytest.raises(StoreVersionError, match="older"):
@@ -133,7 +147,9 @@ def test_a_copy_with_a_table_of_somebody_else_is_not_trusted(file: Path, tmp_pat
     copy.write_bytes(file.read_bytes())
     store = SqliteStore(copy)
     assert store.get_meta("analysis") is None, "every note is read again"
-    store.connection.db.execute("CREATE TRIGGER theirs AFTER INSERT ON chunks BEGIN DELETE FROM documents; END")
+    store.connection.db.execute(
+        "CREATE TRIGGER theirs AFTER INSERT ON chunks BEGIN DELETE FROM documents; END"
+    )
     store.close()
     again = tmp_path / "again.sqlite"
     again.write_bytes(copy.read_bytes())
@@ -141,7 +157,9 @@ def test_a_copy_with_a_table_of_somebody_else_is_not_trusted(file: Path, tmp_pat
         SqliteStore(again)
 
 
-def test_an_index_without_windows_gets_their_table(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_without_windows_gets_their_table(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as old:
         old.setattr(schema, "MIGRATIONS", (schema.create_tables,))
         db = apsw.Connection(str(file))
@@ -153,7 +171,9 @@ def test_an_index_without_windows_gets_their_table(file: Path, monkeypatch: pyte
     fill(store)
     (one,) = store.documents.chunks_of("memory/a.md")
     assert store.vectors.windows("m", [one.row]) == {}
-    store.vectors.put_vectors("m", {"hash": np.ones(4, dtype=np.float32)}, windows={"hash": b"codes"})
+    store.vectors.put_vectors(
+        "m", {"hash": np.ones(4, dtype=np.float32)}, windows={"hash": b"codes"}
+    )
     assert store.vectors.windows("m", [one.row]) == {one.row: b"codes"}
     store.close()
     assert pragma(file, "user_version") == len(MIGRATIONS) == 2
@@ -161,6 +181,8 @@ def test_an_index_without_windows_gets_their_table(file: Path, monkeypatch: pyte
 
 def test_a_vector_shares_its_page_with_others(file: Path) -> None:
     store = SqliteStore(file)
-    store.vectors.put_vectors("m", {f"hash{i}": np.ones(384, dtype=np.float32) for i in range(1000)})
+    store.vectors.put_vectors(
+        "m", {f"hash{i}": np.ones(384, dtype=np.float32) for i in range(1000)}
+    )
     store.close()
     assert pragma(file, "page_count") * pragma(file, "page_size") < 1000 * 384 * 4 * 1.3

@@ -52,7 +52,9 @@ def test_only_the_owner_may_read_the_index(file: Path) -> None:
 def test_readers_and_the_writer_go_together_through_a_wal_with_a_busy_timeout(file: Path) -> None:
     store = SqliteStore(file)
     assert store.connection.db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    assert store.connection.db.execute("PRAGMA busy_timeout").fetchone() == (module.BUSY_TIMEOUT_MS,)
+    assert store.connection.db.execute("PRAGMA busy_timeout").fetchone() == (
+        module.BUSY_TIMEOUT_MS,
+    )
     store.close()
 
 
@@ -67,14 +69,18 @@ def test_the_stock_sqlite3_module_reads_chunks_and_words(file: Path) -> None:
     db.close()
 
 
-@pytest.mark.parametrize("script", ["CREATE TABLE theirs (a)", "CREATE TABLE theirs (a); PRAGMA user_version = 7"])
+@pytest.mark.parametrize(
+    "script", ["CREATE TABLE theirs (a)", "CREATE TABLE theirs (a); PRAGMA user_version = 7"]
+)
 def test_the_database_of_another_program_is_left_alone(file: Path, script: str) -> None:
     db = sqlite3.connect(file)
     db.executescript(script)
     db.close()
     with pytest.raises(StoreError, match="another program") as caught:
         SqliteStore(file)
-    assert not isinstance(caught.value, StoreDamagedError | StoreVersionError), "it must not be set aside"
+    assert not isinstance(caught.value, StoreDamagedError | StoreVersionError), (
+        "it must not be set aside"
+    )
     assert "index.path" in caught.value.hint
 
 
@@ -117,7 +123,9 @@ def test_a_full_disk_is_said_and_nothing_is_half_written(file: Path) -> None:
     assert "free some space" in caught.value.hint
     store.connection.db.execute("PRAGMA max_page_count = 1000000").fetchall()
     store.check()
-    assert all(len(store.documents.chunks_of(path)) == 1 for path in store.documents.stored()), "whole documents only"
+    assert all(len(store.documents.chunks_of(path)) == 1 for path in store.documents.stored()), (
+        "whole documents only"
+    )
     fill(store, 200)
     assert store.counts()["chunks"] == 200, "once there is space, it goes on"
     store.close()
@@ -155,8 +163,16 @@ def test_an_undated_file_counts_by_the_local_day_of_its_last_change() -> None:
     store = SqliteStore(None)
     early = dt.datetime(2026, 5, 5, 0, 30)  # noqa: DTZ001 - half past midnight here is the day before in Greenwich
     one = Chunk("id", "a.md", "memory", 1, 1, (), "apple", "hash")
-    put_document(store, Document("a.md", "memory", 1, int(early.timestamp()) * 10**9, ""), "d", Facts(), [one])
-    assert len(store.keywords.lexical(APPLE, 5, Filters(since=early.date(), until=early.date()))) == 1
+    put_document(
+        store,
+        Document("a.md", "memory", 1, int(early.timestamp()) * 10**9, ""),
+        "d",
+        Facts(),
+        [one],
+    )
+    assert (
+        len(store.keywords.lexical(APPLE, 5, Filters(since=early.date(), until=early.date()))) == 1
+    )
 
 
 WRITER = """
@@ -249,7 +265,9 @@ def test_a_word_that_one_thread_looks_up_is_never_unknown_to_another(
         if "FROM words" in sql and not also:
             also.append(0)
             with ThreadPoolExecutor(1) as pool:
-                also.append(len(pool.submit(store.keywords.lexical, APPLE, 5, Filters()).result(timeout=60)))
+                also.append(
+                    len(pool.submit(store.keywords.lexical, APPLE, 5, Filters()).result(timeout=60))
+                )
         return read(self, sql, values)
 
     monkeypatch.setattr(Connection, "all", interrupted)
@@ -336,12 +354,16 @@ def test_network_file_systems_are_known_by_their_mount(
     assert on_network(folder) is expected
 
 
-def test_without_a_list_of_mounts_nothing_is_on_the_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_list_of_mounts_nothing_is_on_the_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(network_fs, "MOUNTS", tmp_path / "none")
     assert not on_network(tmp_path)
 
 
-def test_on_the_network_a_rollback_journal_is_used(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_the_network_a_rollback_journal_is_used(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def everywhere(_path: Path) -> bool:
         return True
 
@@ -393,7 +415,9 @@ def test_other_databases_of_the_process_are_left_as_they_are(tmp_path: Path, fil
     assert apsw.vfs_names()[0] == usual != "cksmvfs"
 
 
-def test_a_file_that_was_swapped_and_a_wal_that_was_taken_are_noticed(file: Path, tmp_path: Path) -> None:
+def test_a_file_that_was_swapped_and_a_wal_that_was_taken_are_noticed(
+    file: Path, tmp_path: Path
+) -> None:
     store = SqliteStore(file)
     fill(store)
     assert not store.swapped()
@@ -409,7 +433,9 @@ def test_a_file_that_was_swapped_and_a_wal_that_was_taken_are_noticed(file: Path
     store.close()
 
 
-def test_without_the_extension_an_index_works_as_before(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extension_an_index_works_as_before(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "checking_vfs", lambda: None)
     store = SqliteStore(file)
     fill(store, 3)

@@ -21,7 +21,9 @@ def units(count: int, seed: int, dim: int = DIM) -> Any:
 
 
 def part(vectors: Any, first: int = 1) -> Part:
-    return Part.of(list(range(first, first + len(vectors))), [to_blob(v) for v in vectors], vectors.shape[1])
+    return Part.of(
+        list(range(first, first + len(vectors))), [to_blob(v) for v in vectors], vectors.shape[1]
+    )
 
 
 def matrix(vectors: Any) -> Matrix:
@@ -60,7 +62,9 @@ def test_recall_against_floats() -> None:
     hits = 0
     for question in units(40, seed=6):
         best = np.argsort(-(vectors @ question))[:50]
-        hits += len({s.row - 1 for s in whole.nearest(question, 50, None).rows[:50]} & set(best.tolist()))
+        hits += len(
+            {s.row - 1 for s in whole.nearest(question, 50, None).rows[:50]} & set(best.tolist())
+        )
     assert hits / (40 * 50) >= 0.98
 
 
@@ -96,15 +100,25 @@ def test_rows_may_share_a_code_and_stand_in_another_order() -> None:
     slots = dice.integers(0, len(vectors), len(vectors) + 700)
     rows = np.arange(len(slots)) * 2 + 1
     mixed = Matrix((0, 0), 0, DIM, Part(rows, codes.codes, codes.scales, slots), part(vectors[:0]))
-    plain = Matrix((0, 0), 0, DIM, Part(rows, codes.codes[slots], codes.scales[slots]), part(vectors[:0]))
+    plain = Matrix(
+        (0, 0), 0, DIM, Part(rows, codes.codes[slots], codes.scales[slots]), part(vectors[:0])
+    )
     for question in units(5, seed=11):
         gone, new = rows[:100].tolist(), part(question[None], first=2)
-        for one, other in ((mixed, plain), (mixed.changed((1, 0), 1, gone, new), plain.changed((1, 0), 1, gone, new))):
+        for one, other in (
+            (mixed, plain),
+            (mixed.changed((1, 0), 1, gone, new), plain.changed((1, 0), 1, gone, new)),
+        ):
             for allowed in (None, rows[::3]):
-                found, wanted = one.nearest(question, 30, allowed), other.nearest(question, 30, allowed)
+                found, wanted = (
+                    one.nearest(question, 30, allowed),
+                    other.nearest(question, 30, allowed),
+                )
                 assert (found.rows, found.count) == (wanted.rows, wanted.count)
                 assert found.mean == pytest.approx(wanted.mean, abs=1e-4)
-            assert one.cosines(question, [1, 2, 5, 999, 99_999]) == other.cosines(question, [1, 2, 5, 999, 99_999])
+            assert one.cosines(question, [1, 2, 5, 999, 99_999]) == other.cosines(
+                question, [1, 2, 5, 999, 99_999]
+            )
 
 
 @pytest.mark.parametrize("size", [1, 10, 300, 5_000, 300_000])
@@ -112,6 +126,8 @@ def test_rows_may_share_a_code_and_stand_in_another_order() -> None:
 def test_the_largest_are_found_with_their_ties(size: int, count: int) -> None:
     values = np.random.default_rng(size).random(size).round(5)
     least = np.sort(values)[::-1][min(count, size) - 1]
-    assert set(_best(values, count, -np.inf).tolist()) == set(np.flatnonzero(values >= least).tolist())
+    assert set(_best(values, count, -np.inf).tolist()) == set(
+        np.flatnonzero(values >= least).tolist()
+    )
     bound = max(float(least), 0.9)
     assert set(_best(values, count, 0.9).tolist()) == set(np.flatnonzero(values >= bound).tolist())

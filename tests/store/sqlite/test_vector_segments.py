@@ -1,4 +1,6 @@
-"""Segments load fast, take a vector's bytes once, follow every change, and are not believed when damaged."""
+"""Segments load fast, take a vector's bytes once, follow every change, and are not believed when
+damaged.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def fresh(store: SqliteStore, sizes: SegmentSizes = DEFAULT_SIZES) -> Any:
 
 
 def one_by_one(store: SqliteStore) -> Any:
-    """The answer from the rows themselves, by another way than the store's: the truth that it must agree with."""
+    """The answer from the rows themselves, by another way than the store's: the truth that it must
+    agree with.
+    """
     found = store.connection.all(
         "SELECT c.id, v.content_hash FROM chunks c JOIN vectors v ON v.content_hash = c.content_hash"
         " WHERE v.model = (SELECT id FROM models WHERE name = ?) ORDER BY c.row",
@@ -76,10 +80,12 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 def test_vectors_in_segments_take_their_bytes_once(store: SqliteStore) -> None:
     assert store.connection.all("SELECT count(*) FROM vector_segments") == [(LOOSE // SEGMENT,)]
-    assert store.connection.all("SELECT count(*), sum(length(vector)) FROM vectors WHERE slot IS NULL") == [
-        (300, 300 * DIM)
-    ]
-    assert store.connection.all("SELECT sum(length(vector)) FROM vectors WHERE slot IS NOT NULL") == [(0,)]
+    assert store.connection.all(
+        "SELECT count(*), sum(length(vector)) FROM vectors WHERE slot IS NULL"
+    ) == [(300, 300 * DIM)]
+    assert store.connection.all(
+        "SELECT sum(length(vector)) FROM vectors WHERE slot IS NOT NULL"
+    ) == [(0,)]
     assert answer(store) == fresh(store) == one_by_one(store)
     assert not store.vectors.pack(), "nothing is due"
     assert store.audit() == []
@@ -88,9 +94,13 @@ def test_vectors_in_segments_take_their_bytes_once(store: SqliteStore) -> None:
         assert float(kept @ units(COUNT, seed=1)[n]) > 0.999
 
 
-def test_a_process_that_starts_after_a_sync_reads_few_vectors_by_themselves(store: SqliteStore) -> None:
+def test_a_process_that_starts_after_a_sync_reads_few_vectors_by_themselves(
+    store: SqliteStore,
+) -> None:
     put(store, "more.md", range(20_000, 20_000 + SEGMENT))
-    store.vectors.put_vectors(MODEL, {f"hash{20_000 + n}": v for n, v in enumerate(units(SEGMENT, seed=2))})
+    store.vectors.put_vectors(
+        MODEL, {f"hash{20_000 + n}": v for n, v in enumerate(units(SEGMENT, seed=2))}
+    )
     before, waiting = fresh(store), "SELECT count(*) FROM vectors WHERE slot IS NULL"
     assert store.connection.all(waiting) == [(300 + SEGMENT,)]
     assert store.vectors.pack()
@@ -125,7 +135,9 @@ def test_another_model_does_not_disturb(store: SqliteStore) -> None:
 
 
 def test_a_damaged_segment_is_not_believed(store: SqliteStore) -> None:
-    store.connection.db.execute("UPDATE vector_segments SET codes = zeroblob(length(codes)) WHERE id = 1")
+    store.connection.db.execute(
+        "UPDATE vector_segments SET codes = zeroblob(length(codes)) WHERE id = 1"
+    )
     store.vectors.forget()
     for read in (answer, fresh):
         with pytest.raises(StoreDamagedError):
@@ -149,7 +161,10 @@ def test_a_lost_segment_is_seen_by_the_audit(store: SqliteStore) -> None:
 
 
 def test_passages_that_say_the_same_share_a_vector(store: SqliteStore) -> None:
-    twins = [Chunk(f"twin{n}", "twins.md", "memory", n, n, (), f"text {n}", f"hash{n}") for n in range(0, 40, 3)]
+    twins = [
+        Chunk(f"twin{n}", "twins.md", "memory", n, n, (), f"text {n}", f"hash{n}")
+        for n in range(0, 40, 3)
+    ]
     put_document(store, Document("twins.md", "memory", 1, 1, "twins.md"), "digest", Facts(), twins)
     put(store, "more.md", range(20_000, 20_000 + 2 * LOOSE + 1))
     store.vectors.pack()
@@ -161,7 +176,9 @@ def test_many_changes_are_mapped_again(store: SqliteStore) -> None:
     many = 3 * LOOSE
     put(store, "more.md", range(20_000, 20_000 + many))
     assert answer(store) == fresh(store)
-    store.vectors.put_vectors(MODEL, {f"hash{20_000 + n}": v for n, v in enumerate(units(many, seed=5))})
+    store.vectors.put_vectors(
+        MODEL, {f"hash{20_000 + n}": v for n, v in enumerate(units(many, seed=5))}
+    )
     assert answer(store) == fresh(store) == one_by_one(store)
     store.vectors.pack()
     assert store.connection.all("SELECT count(*) FROM vector_log")[0][0] <= 2 * LOOSE
@@ -228,14 +245,21 @@ def test_any_walk_of_changes_is_followed_by_all(seed: int, tmp_path: Path) -> No
 
     def write() -> None:
         path = f"{dice.randrange(12)}.md"
-        # The same text may stand in many notes: an id is of a note and a text, a hash of the text alone.
-        chunks = [Chunk(f"{path}{n}", path, "memory", n, n, (), f"text {n}", f"hash{n}") for n in some(30)]
+        # The same text may stand in many notes: an id is of a note and a text, a hash of the text
+        # alone.
+        chunks = [
+            Chunk(f"{path}{n}", path, "memory", n, n, (), f"text {n}", f"hash{n}") for n in some(30)
+        ]
         put_document(store, Document(path, "memory", 1, 1, path), "digest", Facts(), chunks)
 
     acts = {
         "write": write,
-        "vectors": lambda: store.vectors.put_vectors(MODEL, {f"hash{n}": vectors[n] for n in some(40)}),
-        "other": lambda: store.vectors.put_vectors(f"other@{DIM}", {f"hash{n}": vectors[n] for n in some(40)}),
+        "vectors": lambda: store.vectors.put_vectors(
+            MODEL, {f"hash{n}": vectors[n] for n in some(40)}
+        ),
+        "other": lambda: store.vectors.put_vectors(
+            f"other@{DIM}", {f"hash{n}": vectors[n] for n in some(40)}
+        ),
         "drop": lambda: store.documents.drop([f"{dice.randrange(12)}.md"]),
         "trim": lambda: store.vectors.trim(dice.choice((0, 20 * DIM))),
         "scrub": store.scrub,

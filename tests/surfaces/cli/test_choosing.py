@@ -23,9 +23,15 @@ def here(root: Path, own_environment: Path, write: Write, monkeypatch: pytest.Mo
     monkeypatch.chdir(root)
     write("MEMORY.md", "- The kiln is hot.\n")
     write("walks/forest.md", "The forest is dark.\n")
-    place = own_environment / ".claude/projects" / re.sub(r"[^A-Za-z0-9]", "-", str(root)) / "one.jsonl"
+    place = (
+        own_environment / ".claude/projects" / re.sub(r"[^A-Za-z0-9]", "-", str(root)) / "one.jsonl"
+    )
     place.parent.mkdir(parents=True)
-    said = {"type": "user", "cwd": str(root), "message": {"role": "user", "content": "The otter swims."}}
+    said = {
+        "type": "user",
+        "cwd": str(root),
+        "message": {"role": "user", "content": "The otter swims."},
+    }
     place.write_text(json.dumps(said) + "\n")
 
 
@@ -55,12 +61,18 @@ def test_the_list_has_what_is_read_and_what_is_not(capsys: Capture) -> None:
     assert "notewell sources add sessions" in shown
 
 
-def test_who_takes_trust_back_learns_whether_the_notes_still_count_as_theirs(capsys: Capture, root: Path) -> None:
+def test_who_takes_trust_back_learns_whether_the_notes_still_count_as_theirs(
+    capsys: Capture, root: Path
+) -> None:
     codes = [one["code"] for one in asked(capsys, "sources", "distrust")["notices"]]
     assert codes == ["still_trusted"]
     (root / ".svn").mkdir()
-    assert [one["code"] for one in asked(capsys, "sources", "distrust")["notices"]] == ["clone_not_trusted"]
-    assert [one["code"] for one in asked(capsys, "remember", "The otter swims.")["notices"]] == ["clone_not_trusted"]
+    assert [one["code"] for one in asked(capsys, "sources", "distrust")["notices"]] == [
+        "clone_not_trusted"
+    ]
+    assert [one["code"] for one in asked(capsys, "remember", "The otter swims.")["notices"]] == [
+        "clone_not_trusted"
+    ]
 
 
 def test_conversations_are_added_and_dropped_in_your_own_file(capsys: Capture, root: Path) -> None:
@@ -92,10 +104,17 @@ def test_a_path_in_the_workspace_is_added_and_dropped(capsys: Capture, root: Pat
 
 @pytest.mark.parametrize(
     ("words", "hint"),
-    [(["add"], "sessions"), (["add", "sesions"], "did you mean sessions"), (["add", ".."], "extra_paths"),
-     (["drop", "walks"], "folder"), (["add", "no/such"], "a path")],
-)  # fmt: skip
-def test_what_cannot_be_a_source_is_refused(capsys: Capture, root: Path, words: list[str], hint: str) -> None:
+    [
+        (["add"], "sessions"),
+        (["add", "sesions"], "did you mean sessions"),
+        (["add", ".."], "extra_paths"),
+        (["drop", "walks"], "folder"),
+        (["add", "no/such"], "a path"),
+    ],
+)
+def test_what_cannot_be_a_source_is_refused(
+    capsys: Capture, root: Path, words: list[str], hint: str
+) -> None:
     before = sorted(root.rglob("*"))
     assert run(["sources", *words]) == 2
     assert hint in capsys.readouterr().err
@@ -111,7 +130,9 @@ def test_the_last_source_stays(capsys: Capture, monkeypatch: pytest.MonkeyPatch)
     assert [n["hint"] for n in asked(capsys, "kiln")["notices"] if n["code"] == "no_notes"]
 
 
-def test_a_file_has_no_say_where_a_variable_has_decided(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_has_no_say_where_a_variable_has_decided(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NOTEWELL_SOURCES", "memory")
     assert run(["sources", "add", "sessions"]) == 2
     assert "NOTEWELL_SOURCES" in capsys.readouterr().err

@@ -1,4 +1,6 @@
-"""The command line, called in this process; what needs a process of its own is in test_process.py."""
+"""The command line, called in this process; what needs a process of its own is in
+test_process.py.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,31 @@ from notewell.surfaces.cli.commands import run
 from tests.conftest import Write
 
 RESULT_KEYS = [
-    "id", "path", "start_line", "end_line", "heading", "source", "date", "score", "confidence", "certainty",
-    "vector_score", "text_score", "ranks", "recency", "snippet", "citation", "why", "time", "origin",
-    "superseded_by", "conflicts_with", "near_lines", "kept", "hidden",
-]  # fmt: skip
+    "id",
+    "path",
+    "start_line",
+    "end_line",
+    "heading",
+    "source",
+    "date",
+    "score",
+    "confidence",
+    "certainty",
+    "vector_score",
+    "text_score",
+    "ranks",
+    "recency",
+    "snippet",
+    "citation",
+    "why",
+    "time",
+    "origin",
+    "superseded_by",
+    "conflicts_with",
+    "near_lines",
+    "kept",
+    "hidden",
+]
 FOUND_KEYS = ["query", "profile", "mode", "results", "notices", "embedder", "stale", "took_ms"]
 
 
@@ -30,7 +53,9 @@ FOUND_KEYS = ["query", "profile", "mode", "results", "notices", "embedder", "sta
 def workspace(root: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three notes, and the current folder is among them; the model is the deterministic one."""
     write("MEMORY.md", "# Memory\n\n- Mira owns the billing service.\n")
-    write("memory/2026-02-10.md", "# Standup\n\nThe staging port moved to 8443.\n\nMore was said.\n")
+    write(
+        "memory/2026-02-10.md", "# Standup\n\nThe staging port moved to 8443.\n\nMore was said.\n"
+    )
     write("memory/2026-05-06.md", "# Retro\n\nBilling was slow in April.\n")
     monkeypatch.chdir(root)
     monkeypatch.setenv("NOTEWELL_EMBED_MODEL", "hashed")
@@ -51,7 +76,11 @@ def answer(capsys: Capture, *arguments: str) -> Any:
 def test_search_answers_in_the_documented_shape(capsys: Capture) -> None:
     found = answer(capsys, "search", "staging port", "--now", "2026-03-12")
     assert list(found) == FOUND_KEYS
-    assert (found["query"], found["profile"], found["mode"]) == ("staging port", "default", "hybrid")
+    assert (found["query"], found["profile"], found["mode"]) == (
+        "staging port",
+        "default",
+        "hybrid",
+    )
     assert (found["notices"], found["embedder"], found["stale"]) == ([], "hashed@256", False)
     best = found["results"][0]
     assert list(best) == RESULT_KEYS
@@ -60,7 +89,11 @@ def test_search_answers_in_the_documented_shape(capsys: Capture) -> None:
     assert best["citation"] == "memory/2026-02-10.md#L3-L5"
     assert best["ranks"]["lexical"]["rank"] == 1
     assert best["recency"] == pytest.approx(0.5)
-    assert all(0 <= hit[key] <= 1 for hit in found["results"] for key in ("score", "confidence", "text_score"))
+    assert all(
+        0 <= hit[key] <= 1
+        for hit in found["results"]
+        for key in ("score", "confidence", "text_score")
+    )
 
 
 def test_explain_adds_the_trace(capsys: Capture) -> None:
@@ -73,12 +106,19 @@ def test_explain_adds_the_trace(capsys: Capture) -> None:
 
 
 def test_explain_shows_the_lowest_score_that_is_in_force(capsys: Capture) -> None:
-    found = answer(capsys, "search", "staging", "--explain", "--profile", "openclaw", "--min-score", "0")
+    found = answer(
+        capsys, "search", "staging", "--explain", "--profile", "openclaw", "--min-score", "0"
+    )
     assert found["trace"]["stages"][-1]["name"] == "Cut(min_score=0.0, on='score')"
 
 
 def test_a_bare_question_is_a_search(capsys: Capture) -> None:
-    for arguments in (["staging port"], ["staging", "port"], ["-k", "1", "staging", "port"], ["--", "staging", "port"]):
+    for arguments in (
+        ["staging port"],
+        ["staging", "port"],
+        ["-k", "1", "staging", "port"],
+        ["--", "staging", "port"],
+    ):
         assert run(arguments) == 0
         assert "memory/2026-02-10.md:3-5" in capsys.readouterr().out
 
@@ -89,9 +129,13 @@ def test_options_may_stand_before_the_command(capsys: Capture, root: Path, tmp_p
     assert json.loads(capsys.readouterr().out)["workspace"] == str(root)
 
 
-def test_a_dash_reads_the_question_from_stdin(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dash_reads_the_question_from_stdin(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for arguments in (["-"], ["search", "-"]):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("staging pört\xff".encode("latin-1"))))
+        monkeypatch.setattr(
+            sys, "stdin", io.TextIOWrapper(io.BytesIO("staging pört\xff".encode("latin-1")))
+        )
         assert run([*arguments, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["query"] == "staging p\ufffdrt\ufffd"
 
@@ -103,7 +147,10 @@ def test_no_hits_is_not_a_failure(capsys: Capture) -> None:
 
 def test_filters_and_limits_are_flags(capsys: Capture) -> None:
     by_path = answer(capsys, "search", "billing", "--path", "memory")
-    assert {h["path"] for h in by_path["results"]} <= {"memory/2026-02-10.md", "memory/2026-05-06.md"}
+    assert {h["path"] for h in by_path["results"]} <= {
+        "memory/2026-02-10.md",
+        "memory/2026-05-06.md",
+    }
     by_day = answer(capsys, "search", "billing", "--since", "2026-05", "--until", "2026-05")
     assert [h["path"] for h in by_day["results"]] == ["memory/2026-05-06.md"]
     assert len(answer(capsys, "search", "billing", "-k", "1")["results"]) == 1
@@ -120,9 +167,17 @@ def test_the_terminal_shows_rank_place_snippet_and_reason(capsys: Capture) -> No
     assert re.match(r"      [a-z2-7]{12}  keywords #1, meaning #\d", lines[3])
 
 
-def test_a_pipe_gets_no_colour_and_no_progress(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_gets_no_colour_and_no_progress(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("NO_COLOR")
-    for arguments in (["staging port", "--explain"], ["index"], ["status"], ["config"], ["why", "port", "MEMORY.md"]):
+    for arguments in (
+        ["staging port", "--explain"],
+        ["index"],
+        ["status"],
+        ["config"],
+        ["why", "port", "MEMORY.md"],
+    ):
         assert run(arguments) == 0
         out, err = capsys.readouterr()
         assert out
@@ -134,16 +189,39 @@ def test_index_reports_what_it_did_and_each_file_passed_over(capsys: Capture, wr
     write("memory/binary.md", b"\0")
     report = answer(capsys, "index")
     assert list(report) == [
-        "added", "changed", "dropped", "unchanged", "chunks", "embedded", "pending", "complete", "skipped", "notices",
-        "took_ms", "model", "estimate", "pruned", "forgotten", "left", "redacted", "waiting",
-    ]  # fmt: skip
-    assert (report["added"], report["embedded"], report["pending"], report["complete"]) == (3, 3, 0, True)
+        "added",
+        "changed",
+        "dropped",
+        "unchanged",
+        "chunks",
+        "embedded",
+        "pending",
+        "complete",
+        "skipped",
+        "notices",
+        "took_ms",
+        "model",
+        "estimate",
+        "pruned",
+        "forgotten",
+        "left",
+        "redacted",
+        "waiting",
+    ]
+    assert (report["added"], report["embedded"], report["pending"], report["complete"]) == (
+        3,
+        3,
+        0,
+        True,
+    )
     assert report["skipped"] == [
         {"path": "memory/binary.md", "reason": "a binary file", "source": "memory", "partly": False}
     ]
     assert run(["index"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("0 added, 0 changed, 0 dropped, 3 unchanged; 0 passages embedded, 0 to go;")
+    assert out.startswith(
+        "0 added, 0 changed, 0 dropped, 3 unchanged; 0 passages embedded, 0 to go;"
+    )
     assert out.endswith("  skipped memory/binary.md: a binary file\n")
 
 
@@ -171,7 +249,17 @@ def test_get_prints_lines_and_knows_their_place(capsys: Capture) -> None:
 
 def test_why_tells_the_story_of_a_passage(capsys: Capture) -> None:
     story = answer(capsys, "why", "staging port", "memory/2026-02-10.md")
-    assert list(story) == ["query", "profile", "mode", "id", "citation", "verdict", "rank", "story", "notices"]
+    assert list(story) == [
+        "query",
+        "profile",
+        "mode",
+        "id",
+        "citation",
+        "verdict",
+        "rank",
+        "story",
+        "notices",
+    ]
     assert (story["verdict"], story["rank"]) == ("returned at rank 1", 1)
     assert run(["why", "staging port", "memory/2026-02-10.md"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -182,10 +270,31 @@ def test_why_tells_the_story_of_a_passage(capsys: Capture) -> None:
 def test_status_counts_disk_against_index(capsys: Capture, root: Path) -> None:
     before = answer(capsys, "status")
     assert list(before) == [
-        "version", "workspace", "index", "fresh", "documents", "on_disk", "to_add", "to_change", "to_drop", "chunks",
-        "bytes", "embedder", "embedded", "pending", "models", "skipped", "notices", "answering", "refused", "cache",
-        "levels", "sources", "waiting", "chain",
-    ]  # fmt: skip
+        "version",
+        "workspace",
+        "index",
+        "fresh",
+        "documents",
+        "on_disk",
+        "to_add",
+        "to_change",
+        "to_drop",
+        "chunks",
+        "bytes",
+        "embedder",
+        "embedded",
+        "pending",
+        "models",
+        "skipped",
+        "notices",
+        "answering",
+        "refused",
+        "cache",
+        "levels",
+        "sources",
+        "waiting",
+        "chain",
+    ]
     assert (before["version"], before["workspace"], before["fresh"], before["to_add"]) == (
         __version__,
         str(root),
@@ -194,25 +303,38 @@ def test_status_counts_disk_against_index(capsys: Capture, root: Path) -> None:
     )
     answer(capsys, "index")
     after = answer(capsys, "status")
-    assert (after["fresh"], after["documents"], after["on_disk"], after["pending"]) == (True, 3, 3, 0)
+    assert (after["fresh"], after["documents"], after["on_disk"], after["pending"]) == (
+        True,
+        3,
+        3,
+        0,
+    )
     assert after["models"] == [{"name": "hashed@256", "dim": 256, "vectors": 3}]
     assert run(["status"]) == 0
     assert "3 on disk, 3 indexed: up to date" in capsys.readouterr().out
 
 
-def test_config_shows_each_value_with_its_origin_and_makes_no_index(capsys: Capture, root: Path) -> None:
+def test_config_shows_each_value_with_its_origin_and_makes_no_index(
+    capsys: Capture, root: Path
+) -> None:
     (root / "notewell.toml").write_text("[search]\nlimit = 9\n")
     shown = answer(capsys, "config", "--model", "none")["settings"]
     assert shown["search.limit"]["value"] == 9
     assert shown["search.limit"]["origin"] == str(root / "notewell.toml")
-    assert shown["embed.model"] == {"value": "none", "origin": "flag", "about": shown["embed.model"]["about"]}
+    assert shown["embed.model"] == {
+        "value": "none",
+        "origin": "flag",
+        "about": shown["embed.model"]["about"],
+    }
     assert shown["chunk.tokens"]["origin"] == "default"
     assert run(["config"]) == 0
     assert "embed.model = 'hashed'  [NOTEWELL_EMBED_MODEL]" in capsys.readouterr().out
     assert not (root / ".notewell").exists()
 
 
-def test_an_index_named_on_the_command_line_is_relative_to_where_one_stands(root: Path, tmp_path: Path) -> None:
+def test_an_index_named_on_the_command_line_is_relative_to_where_one_stands(
+    root: Path, tmp_path: Path
+) -> None:
     os.chdir(tmp_path)
     assert run(["index", "-w", str(root), "--index", "own.sqlite"]) == 0
     assert (tmp_path / "own.sqlite").exists()
@@ -238,7 +360,9 @@ def test_demo_makes_sample_notes_and_searches_them(capsys: Capture, tmp_path: Pa
     assert run(["demo", "--to", str(tmp_path / "demo")]) == 0
     out = capsys.readouterr().out
     assert out.count("$ notewell") >= 3
-    assert "! conflicts with" in out.partition("which port does staging answer on")[2], "the new memory is found"
+    assert "! conflicts with" in out.partition("which port does staging answer on")[2], (
+        "the new memory is found"
+    )
     assert len(out.splitlines()) <= 40
     assert (tmp_path / "demo" / "MEMORY.md").exists()
     assert not (tmp_path / "demo" / "demo.toml").exists()
@@ -264,7 +388,9 @@ def test_demo_makes_sample_notes_and_searches_them(capsys: Capture, tmp_path: Pa
         (["why", "x", "memory/none.md"], ["no note or passage is called"]),
     ],
 )
-def test_wrong_usage_exits_2_and_says_what_to_do(capsys: Capture, arguments: list[str], words: list[str]) -> None:
+def test_wrong_usage_exits_2_and_says_what_to_do(
+    capsys: Capture, arguments: list[str], words: list[str]
+) -> None:
     assert run(arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -283,7 +409,11 @@ def test_a_question_without_words_says_what_to_do(capsys: Capture, question: str
 def test_notices_are_part_of_the_object_and_never_of_stdout_beside_it(capsys: Capture) -> None:
     found = answer(capsys, "search", "...")
     assert found["notices"] == [
-        {"code": "empty_query", "message": "the question has no word to look for", "hint": "type some words"}
+        {
+            "code": "empty_query",
+            "message": "the question has no word to look for",
+            "hint": "type some words",
+        }
     ]
 
 
@@ -335,7 +465,12 @@ def test_a_hostile_note_cannot_steer_the_terminal(
     monkeypatch.setattr("click.utils.should_strip_ansi", lambda *_args, **_kwargs: False)
     path = "memory/evil\x1b[31m\n.md"
     write("memory/bad\x1b[31m.md", b"\xff\xff\0")
-    for arguments in (["zeppelin", "--explain"], ["get", path], ["why", "zeppelin", path], ["index", "--force"]):
+    for arguments in (
+        ["zeppelin", "--explain"],
+        ["get", path],
+        ["why", "zeppelin", path],
+        ["index", "--force"],
+    ):
         assert run(arguments) == 0
         out, err = capsys.readouterr()
         assert "evil" in out or "zeppelin" in out or "bad" in out
@@ -352,7 +487,9 @@ def test_json_keeps_a_hostile_note_as_data(capsys: Capture, write: Write) -> Non
     assert any("\x1b[2J" in hit["snippet"] for hit in json.loads(out)["results"])
 
 
-def test_an_error_about_a_hostile_name_is_safe_too(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_about_a_hostile_name_is_safe_too(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("click.utils.should_strip_ansi", lambda *_args, **_kwargs: False)
     assert run(["search", "x", "--profile", "\x9b2J"]) == 2
     assert "\x9b" not in capsys.readouterr().err
@@ -370,7 +507,10 @@ def test_a_hit_is_shown_with_its_confidence_in_a_word_and_a_number(capsys: Captu
     assert run(["search", "staging port"]) == 0
     first = capsys.readouterr().out.splitlines()[0]
     assert first.split()[1:3] == [best["certainty"], f"{best['confidence']:.2f}"]
-    assert answer(capsys, "search", "staging port", "--profile", "rrf")["results"][0]["certainty"] is None
+    assert (
+        answer(capsys, "search", "staging port", "--profile", "rrf")["results"][0]["certainty"]
+        is None
+    )
     assert run(["search", "staging port", "--profile", "rrf"]) == 0
     assert capsys.readouterr().out.split()[1] == "score"
 

@@ -12,13 +12,23 @@ import pytest
 from notewell.settings import AGENTS
 from notewell.surfaces.cli.commands import run
 
-ASK = "import sys; sys.argv[0] = 'notewell'; from notewell.surfaces.cli.commands import run; sys.exit(run([]))"
+ASK = (
+    "import sys; sys.argv[0] = 'notewell'; from notewell.surfaces.cli.commands import run; "
+    "sys.exit(run([]))"
+)
 
 
 def complete(line: str, number: int) -> list[str]:
     """What bash would be offered for the word of this number."""
-    env = {**os.environ, "_NOTEWELL_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(number)}
-    done = subprocess.run([sys.executable, "-c", ASK], env=env, capture_output=True, text=True, timeout=30, check=True)
+    env = {
+        **os.environ,
+        "_NOTEWELL_COMPLETE": "bash_complete",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(number),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", ASK], env=env, capture_output=True, text=True, timeout=30, check=True
+    )
     assert done.stderr == ""
     return [one.partition(",")[2] for one in done.stdout.splitlines()]
 

@@ -1,4 +1,6 @@
-"""`notewell doctor` names what is wrong and the one thing that mends it, and `status --deep` asks the models."""
+"""`notewell doctor` names what is wrong and the one thing that mends it, and `status --deep` asks
+the models.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +59,18 @@ def test_a_sound_workspace_has_nothing_wrong(capsys: Capture, arguments: tuple[s
     checks = doctor(capsys, *arguments)
     assert {c["verdict"] for c in checks.values()} == {"ok"}
     assert list(checks) == [
-        "workspace", "settings", "disk space", "file system", "permissions", "notes", "index", "freshness",
-        "model hashed", "vectors", "cache",
-    ]  # fmt: skip
+        "workspace",
+        "settings",
+        "disk space",
+        "file system",
+        "permissions",
+        "notes",
+        "index",
+        "freshness",
+        "model hashed",
+        "vectors",
+        "cache",
+    ]
     assert checks["vectors"]["detail"] == "2 of 2 passages by hashed@256"
 
 
@@ -78,7 +89,9 @@ def test_a_folder_that_is_none_or_no_workspace(capsys: Capture, tmp_path: Path) 
     assert "notewell remember" in check["fix"]
     assert list((tmp_path / "bare").iterdir()) == [], "a look makes nothing"
     assert run(["remember", "The teapot is blue.", "-w", str(tmp_path / "bare")]) == 0
-    assert doctor(capsys, "-w", str(tmp_path / "bare"))["notes"]["verdict"] == "ok", "and what it names helps"
+    assert doctor(capsys, "-w", str(tmp_path / "bare"))["notes"]["verdict"] == "ok", (
+        "and what it names helps"
+    )
 
 
 def test_a_wrong_setting(capsys: Capture) -> None:
@@ -128,16 +141,26 @@ def test_an_index_of_a_newer_version(capsys: Capture) -> None:
         ("UPDATE vectors SET vector = x'00'", "broken vectors"),
         ("UPDATE chunks SET text = 'forged' WHERE row = 1", "a passage of MEMORY.md is damaged"),
         ("UPDATE chunks SET document = 99", "passages belong to no file"),
-        ("UPDATE fields SET body = x'01' WHERE row = 1", "the keywords of MEMORY.md do not match its text"),
+        (
+            "UPDATE fields SET body = x'01' WHERE row = 1",
+            "the keywords of MEMORY.md do not match its text",
+        ),
         ("DELETE FROM copies WHERE row = 1", "never compared with others"),
         ("INSERT INTO conflicts VALUES (x'01', x'02')", "1 contradictions belong to no passage"),
         ("INSERT INTO forms VALUES (999, x'01')", "1 traits belong to no passage"),
-        ("INSERT INTO edges VALUES (99, 'a', 'b', '', 'b', 'c', '', 'c')", "1 rows refer to something that is gone"),
+        (
+            "INSERT INTO edges VALUES (99, 'a', 'b', '', 'b', 'c', '', 'c')",
+            "1 rows refer to something that is gone",
+        ),
     ],
 )
-def test_parts_that_do_not_agree_are_found_by_a_deep_look(capsys: Capture, script: str, words: str) -> None:
+def test_parts_that_do_not_agree_are_found_by_a_deep_look(
+    capsys: Capture, script: str, words: str
+) -> None:
     place = indexed()
-    db = apsw.Connection(str(place), vfs=checking_vfs())  # every page is as it was written, and yet they disagree
+    db = apsw.Connection(
+        str(place), vfs=checking_vfs()
+    )  # every page is as it was written, and yet they disagree
     db.execute(script)
     db.close()
     check = doctor(capsys, "--deep", code=1)["index"]
@@ -157,7 +180,9 @@ def test_notes_that_are_not_indexed_and_files_that_cannot_be(capsys: Capture, wr
     assert checks["file"]["detail"] == "memory/c.md: a binary file"
 
 
-@pytest.mark.parametrize(("free", "verdict", "code"), [(10**12, "ok", 0), (10**8, "warn", 0), (10**6, "fail", 1)])
+@pytest.mark.parametrize(
+    ("free", "verdict", "code"), [(10**12, "ok", 0), (10**8, "warn", 0), (10**6, "fail", 1)]
+)
 def test_a_disk_that_fills_up(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch, free: int, verdict: str, code: int
 ) -> None:
@@ -166,7 +191,9 @@ def test_a_disk_that_fills_up(
     assert doctor(capsys, code=code)["disk space"]["verdict"] == verdict
 
 
-def test_a_network_file_system(capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_network_file_system(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     indexed()
     mounts = tmp_path / "mounts"
     mounts.write_text("server:/x / nfs4 rw 0 0\n")
@@ -215,8 +242,11 @@ def test_each_level_is_asked_only_on_a_deep_look_when_it_is_not_on_this_machine(
     assert far.calls == []
     assert checks["model openai"]["verdict"] == "ok"
     assert checks["model gemini"] == {
-        "what": "model gemini", "verdict": "warn", "detail": "no key", "fix": "set GEMINI_API_KEY",
-    }  # fmt: skip
+        "what": "model gemini",
+        "verdict": "warn",
+        "detail": "no key",
+        "fix": "set GEMINI_API_KEY",
+    }
     deep = doctor(capsys, "--deep")
     assert deep["model openai"]["detail"] == "connection refused"
     assert deep["model openai"]["fix"] == "start the server"
@@ -241,7 +271,10 @@ def test_a_switch_that_is_not_done_and_one_that_is(capsys: Capture) -> None:
     indexed()
     check = doctor(capsys, "--model", "hashed@512")["vectors"]
     assert (check["verdict"], check["fix"]) == ("warn", "run: notewell index")
-    assert "0 of 2 passages by hashed@512; hashed@256 answers until the rest is done, 2 to go" in check["detail"]
+    assert (
+        "0 of 2 passages by hashed@512; hashed@256 answers until the rest is done, 2 to go"
+        in check["detail"]
+    )
     assert run(["index", "--model", "hashed@512"]) == 0
     checks = doctor(capsys, "--model", "hashed@512")
     assert checks["vectors"]["verdict"] == "ok"
@@ -261,7 +294,10 @@ def test_refused_passages_are_counted(
     monkeypatch.setenv("NOTEWELL_EMBED_MODEL", "openai")
     capsys.readouterr()
     assert run(["index"]) == 0
-    assert "skipped memory/a.md:3: no vector: the word backup is not allowed" in capsys.readouterr().out
+    assert (
+        "skipped memory/a.md:3: no vector: the word backup is not allowed"
+        in capsys.readouterr().out
+    )
     check = doctor(capsys)["vectors"]
     assert check["detail"] == "1 of 2 passages by refusing; 1 refused"
     assert "--force" in check["fix"]
@@ -283,9 +319,18 @@ def test_status_asks_the_models_only_when_told_to(
     indexed()
     assert status(capsys)["levels"] == []
     near, away = status(capsys, "--deep")["levels"]
-    assert (near["name"], near["model"], near["ok"], near["dim"]) == ("hashed", "hashed@256", True, 256)
+    assert (near["name"], near["model"], near["ok"], near["dim"]) == (
+        "hashed",
+        "hashed@256",
+        True,
+        256,
+    )
     assert near["alike"] > near["unlike"]
-    assert (away["ok"], away["error"], away["hint"]) == (False, "connection refused", "start the server")
+    assert (away["ok"], away["error"], away["hint"]) == (
+        False,
+        "connection refused",
+        "start the server",
+    )
     assert run(["status", "--deep"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"^hashed     \d+ ms, 256 dimensions", out, re.MULTILINE)
@@ -297,7 +342,11 @@ def test_status_says_which_model_answers_and_how_large_the_cache_is(capsys: Capt
     Path("memory/a.md").unlink()
     indexed()
     found = status(capsys, "--model", "hashed@512")
-    assert (found["embedder"], found["answering"], found["pending"]) == ("hashed@512", "hashed@256", 1)
+    assert (found["embedder"], found["answering"], found["pending"]) == (
+        "hashed@512",
+        "hashed@256",
+        1,
+    )
     assert found["cache"] == {"vectors": 1, "bytes": 256}
     assert run(["status", "--model", "hashed@512"]) == 0
     out = capsys.readouterr().out

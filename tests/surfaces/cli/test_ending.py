@@ -1,4 +1,6 @@
-"""How commands fail: for people on stderr, for programs as one object on stdout, and never as a traceback."""
+"""How commands fail: for people on stderr, for programs as one object on stdout, and never as a
+traceback.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,21 @@ SECRET = "the safe opens with 4711"
 
 
 def options_of(command: click.Command) -> set[str]:
-    return {name for param in command.params if isinstance(param, click.Option) for name in param.opts}
+    return {
+        name for param in command.params if isinstance(param, click.Option) for name in param.opts
+    }
 
 
 def words_of(command: click.Command) -> list[str]:
     """As many arguments as a command needs."""
-    needed = [param for param in command.params if isinstance(param, click.Argument) and param.required]
+    needed = [
+        param for param in command.params if isinstance(param, click.Argument) and param.required
+    ]
     return [
-        "x" if not isinstance(p.type, click.Choice) else next(c for c in p.type.choices if c in ACTS) for p in needed
+        "x"
+        if not isinstance(p.type, click.Choice)
+        else next(c for c in p.type.choices if c in ACTS)
+        for p in needed
     ]
 
 
@@ -95,7 +104,9 @@ ANYWHERE = ("init", "install", "doctor", "migrate", "hook")
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ANYWHERE])
-def test_a_workspace_that_does_not_exist_is_told_as_json(capsys: Capture, tmp_path: Path, name: str) -> None:
+def test_a_workspace_that_does_not_exist_is_told_as_json(
+    capsys: Capture, tmp_path: Path, name: str
+) -> None:
     arguments = [name, *words_of(cli.commands[name]), "-w", str(tmp_path / "none"), "--json"]
     assert told(capsys, 2, *arguments)["code"] == "workspace"
 
@@ -134,7 +145,9 @@ def test_what_nobody_expected_has_an_id_and_a_log(
         (["eval", "--profile", ",", "--json"], 2, "usage"),
     ],
 )
-def test_a_failure_has_its_code(capsys: Capture, arguments: list[str], code: int, kind: str) -> None:
+def test_a_failure_has_its_code(
+    capsys: Capture, arguments: list[str], code: int, kind: str
+) -> None:
     assert told(capsys, code, *arguments)["code"] == kind
 
 
@@ -144,7 +157,9 @@ def test_without_json_nothing_is_on_stdout(capsys: Capture) -> None:
     assert capsys.readouterr().out == ""
 
 
-def test_figures_below_the_bar_come_with_the_error_in_one_object(capsys: Capture, write: Write) -> None:
+def test_figures_below_the_bar_come_with_the_error_in_one_object(
+    capsys: Capture, write: Write
+) -> None:
     write("eval.jsonl", '{"query": "nothing of the kind", "expect": "other.md"}\n')
     assert run(["eval", "--profile", "lexical", "--fail-under", "0.9", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
@@ -172,7 +187,11 @@ def raised() -> Iterator[Exception]:
 
 def test_the_same_fault_has_the_same_id() -> None:
     one, other = raised()
-    assert failures.fingerprint(one) == failures.fingerprint(other) != failures.fingerprint(ValueError())
+    assert (
+        failures.fingerprint(one)
+        == failures.fingerprint(other)
+        != failures.fingerprint(ValueError())
+    )
 
 
 def test_the_log_is_bounded_and_keeps_the_newest(tmp_path: Path) -> None:
@@ -198,7 +217,10 @@ def test_a_log_that_cannot_be_written_is_said_and_a_link_is_not_followed(tmp_pat
     assert "could not be written" in error.hint
     (tmp_path / "notewell").mkdir()
     (tmp_path / "notewell" / failures.LOG).symlink_to(tmp_path / "file")
-    assert "could not be written" in failures.known(ValueError("x"), {"XDG_STATE_HOME": str(tmp_path)}).hint
+    assert (
+        "could not be written"
+        in failures.known(ValueError("x"), {"XDG_STATE_HOME": str(tmp_path)}).hint
+    )
     assert (tmp_path / "file").read_text() == ""
 
 
@@ -208,7 +230,9 @@ def test_an_error_of_ours_stays_what_it_is() -> None:
     assert failures.code_of(error) == "store"
 
 
-def test_a_thread_that_fails_prints_a_sentence(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_fails_prints_a_sentence(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken() -> None:
         raise RuntimeError(SECRET)
 
@@ -222,7 +246,9 @@ def test_a_thread_that_fails_prints_a_sentence(capsys: Capture, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_colours_are_off_where_they_are_not_wanted(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> None:
+def test_colours_are_off_where_they_are_not_wanted(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
     monkeypatch.delenv("NO_COLOR")
     monkeypatch.setenv("TERM", "xterm")
     assert ending.colour() is None

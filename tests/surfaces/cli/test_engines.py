@@ -1,4 +1,6 @@
-"""`notewell engine`, where there is more to say than which engines run; those are in `tests/surfaces/engine`."""
+"""`notewell engine`, where there is more to say than which engines run; those are in
+`tests/surfaces/engine`.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +61,12 @@ def test_who_has_taken_the_place_of_engines_is_named_with_what_to_do(
     (notice,) = json.loads(capsys.readouterr().out)["notices"]
     assert notice["code"] == "engine_folder"
     run(["doctor", "-w", str(root), "--json", "--model", "none"])
-    (check,) = [one for one in json.loads(capsys.readouterr().out)["checks"] if one["what"] == "engine"]
+    (check,) = [
+        one for one in json.loads(capsys.readouterr().out)["checks"] if one["what"] == "engine"
+    ]
     assert (check["verdict"], str(taken) in check["detail"]) == ("warn", True)
     monkeypatch.setenv("NOTEWELL_ENGINE_ENABLED", "0")
     run(["doctor", "-w", str(root), "--json", "--model", "none"])
-    assert not [one for one in json.loads(capsys.readouterr().out)["checks"] if one["what"] == "engine"]
+    assert not [
+        one for one in json.loads(capsys.readouterr().out)["checks"] if one["what"] == "engine"
+    ]

@@ -1,4 +1,6 @@
-"""`notewell eval`, called in this process: folders of sets, a workspace's own questions, and the gate."""
+"""`notewell eval`, called in this process: folders of sets, a workspace's own questions, and the
+gate.
+"""
 
 from __future__ import annotations
 
@@ -70,16 +72,22 @@ def test_the_figures_are_one_object_with_json(capsys: Capture, tiny: str) -> Non
 
 
 def test_types_and_a_comparison_are_asked_for(capsys: Capture, tiny: str) -> None:
-    found = figures(capsys, tiny, "--profile", "lexical,vector", "--by-type", "--against", "lexical")
+    found = figures(
+        capsys, tiny, "--profile", "lexical,vector", "--by-type", "--against", "lexical"
+    )
     assert list(found["sets"]["tiny"]["vector"]["types"]) == ["fact", "how", "none"]
     assert list(found["against"]["tiny/vector"]) == ["difference", "low", "high", "p"]
-    assert run(["eval", tiny, "--profile", "lexical,vector", "--by-type", "--against", "lexical"]) == 0
+    assert (
+        run(["eval", tiny, "--profile", "lexical,vector", "--by-type", "--against", "lexical"]) == 0
+    )
     out = capsys.readouterr().out
     assert "\n  fact  lexical" in out
     assert "nDCG@10 against lexical, paired bootstrap over questions\ntiny  vector  " in out
 
 
-def test_a_folder_of_sets_is_measured_set_by_set_with_their_mean(capsys: Capture, tiny: str, tmp_path: Path) -> None:
+def test_a_folder_of_sets_is_measured_set_by_set_with_their_mean(
+    capsys: Capture, tiny: str, tmp_path: Path
+) -> None:
     write_set(tmp_path / "sets" / "second")
     sets = str(tmp_path / "sets")
     assert list(figures(capsys, sets, "--profile", "lexical")["sets"]) == ["second", "tiny"]
@@ -98,7 +106,9 @@ def test_a_workspace_s_own_questions_are_found_by_themselves(capsys: Capture, ro
     own = figures(capsys, "--profile", "lexical")["sets"]["eval"]["lexical"]
     assert (own["questions"], own["ndcg@10"], own["cov@5"], own["auroc"]) == (3.0, 1.0, 1.0, 1.0)
     named = figures(capsys, "eval.jsonl", "--profile", "lexical")["sets"]["eval"]["lexical"]
-    assert {k: v for k, v in named.items() if k != "ms"} == {k: v for k, v in own.items() if k != "ms"}
+    assert {k: v for k, v in named.items() if k != "ms"} == {
+        k: v for k, v in own.items() if k != "ms"
+    }
 
 
 def test_without_a_file_questions_are_made_from_the_notes_and_it_is_said(capsys: Capture) -> None:
@@ -159,7 +169,9 @@ def test_the_gate_exits_1_under_the_bar(capsys: Capture, tiny: str) -> None:
     assert "hint: " in err
 
 
-def test_the_gate_compares_with_figures_saved_before(capsys: Capture, tiny: str, tmp_path: Path) -> None:
+def test_the_gate_compares_with_figures_saved_before(
+    capsys: Capture, tiny: str, tmp_path: Path
+) -> None:
     saved = tmp_path / "before.json"
     command = ["eval", tiny, "--profile", "lexical", "--baseline", str(saved)]
     assert run(["eval", tiny, "--profile", "lexical", "--save", str(saved)]) == 0
@@ -178,7 +190,9 @@ def test_vectors_of_a_corpus_are_kept_where_it_is_said(tiny: str, tmp_path: Path
     assert (tmp_path / "cache" / "vectors.sqlite").exists()
 
 
-def test_a_set_of_the_public_format_leaves_the_workspace_s_own_notes_out(capsys: Capture, tiny: str) -> None:
+def test_a_set_of_the_public_format_leaves_the_workspace_s_own_notes_out(
+    capsys: Capture, tiny: str
+) -> None:
     without = figures(capsys, tiny, "--profile", "lexical", "--model", "none")
     assert without["sets"]["tiny"]["lexical"]["hit@1"] == 1.0
 
@@ -196,7 +210,9 @@ def test_a_set_of_the_public_format_leaves_the_workspace_s_own_notes_out(capsys:
         (["--baseline", "memory/tea.md"], ["is not a saved evaluation", "make one with --save"]),
     ],
 )
-def test_wrong_usage_exits_2_and_says_what_to_do(capsys: Capture, arguments: list[str], words: list[str]) -> None:
+def test_wrong_usage_exits_2_and_says_what_to_do(
+    capsys: Capture, arguments: list[str], words: list[str]
+) -> None:
     assert run(["eval", *arguments]) == 2
     err = capsys.readouterr().err
     for word in words:

@@ -38,11 +38,15 @@ def notes(root: Path, write: Write) -> Path:
 
 
 def hook(*words: str, sent: bytes) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([*CLI, "hook", *words], input=sent, capture_output=True, timeout=60, check=False)
+    return subprocess.run(
+        [*CLI, "hook", *words], input=sent, capture_output=True, timeout=60, check=False
+    )
 
 
 def asked(folder: Path) -> bytes:
-    return json.dumps({"session_id": "s", "cwd": str(folder), "prompt": "which port does staging answer on"}).encode()
+    return json.dumps(
+        {"session_id": "s", "cwd": str(folder), "prompt": "which port does staging answer on"}
+    ).encode()
 
 
 def test_a_host_gets_its_json_and_a_person_the_log(
@@ -64,12 +68,19 @@ def test_a_host_gets_its_json_and_a_person_the_log(
 @pytest.mark.parametrize("sent", [b"", b"\xff["])
 def test_whatever_is_sent_it_does_not_fail(sent: bytes, tmp_path: Path) -> None:
     done = subprocess.run(
-        [*CLI, "hook", "prompt"], input=sent, capture_output=True, timeout=60, cwd=tmp_path, check=False
+        [*CLI, "hook", "prompt"],
+        input=sent,
+        capture_output=True,
+        timeout=60,
+        cwd=tmp_path,
+        check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-@pytest.mark.parametrize("words", [["prompt", "--host", "nobody"], ["prompt", "--no-such"], ["stop", "--budget", "x"]])
+@pytest.mark.parametrize(
+    "words", [["prompt", "--host", "nobody"], ["prompt", "--no-such"], ["stop", "--budget", "x"]]
+)
 def test_a_wrong_command_line_does_not_fail_either(
     words: list[str], state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -78,10 +89,18 @@ def test_a_wrong_command_line_does_not_fail_either(
     assert (state / "errors.log").exists()
 
 
-NEWER = [["post-tool"], [], ["-x"], ["--host", "nobody", "prompt"], ["--host", "codex", "post-tool", "--new", "x"]]
+NEWER = [
+    ["post-tool"],
+    [],
+    ["-x"],
+    ["--host", "nobody", "prompt"],
+    ["--host", "codex", "post-tool", "--new", "x"],
+]
 
 
-@pytest.mark.parametrize("words", [*(["hook", *one] for one in NEWER), ["--json", "hook", "post-tool"]])
+@pytest.mark.parametrize(
+    "words", [*(["hook", *one] for one in NEWER), ["--json", "hook", "post-tool"]]
+)
 def test_a_line_of_a_newer_plugin_never_stops_its_agent(words: list[str], state: Path) -> None:
     """An exit code of 2 would, and what is on stdout would be read."""
     done = subprocess.run([*CLI, *words], input=b"{}", capture_output=True, timeout=60, check=False)
@@ -92,7 +111,9 @@ def test_a_line_of_a_newer_plugin_never_stops_its_agent(words: list[str], state:
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
 def test_a_person_at_a_terminal_is_told_what_is_wrong_with_a_line() -> None:
     terminal, ours = os.openpty()
-    done = subprocess.run([*CLI, "hook", "promt"], stdin=ours, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        [*CLI, "hook", "promt"], stdin=ours, capture_output=True, timeout=60, check=False
+    )
     os.close(terminal)
     os.close(ours)
     assert done.returncode == 2
@@ -102,7 +123,9 @@ def test_a_person_at_a_terminal_is_told_what_is_wrong_with_a_line() -> None:
 def test_a_host_that_takes_all_the_time_leaves_none_for_the_work(
     notes: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The deadline is that of the whole hook: what stdin took is gone, also where a command read it before."""
+    """The deadline is that of the whole hook: what stdin took is gone, also where a command read it
+    before.
+    """
 
     class Late(Sent):
         def __init__(self, spent_s: float, said: bytes | None) -> None:
@@ -135,7 +158,9 @@ def test_it_ends_at_its_deadline_even_if_the_host_never_stops_talking(
 ) -> None:
     monkeypatch.setenv("NOTEWELL_ENGINE_ENABLED", engines)
     monkeypatch.setenv("NOTEWELL_HOOK_DEADLINE_S", "0.3")
-    with subprocess.Popen([*CLI, "hook", "prompt"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as host:
+    with subprocess.Popen(
+        [*CLI, "hook", "prompt"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as host:
         assert host.wait(timeout=60) == 0
         assert host.stdout is not None
         assert host.stdout.read() == b""
@@ -146,19 +171,25 @@ def test_a_host_that_went_away_is_no_failure(notes: Path, state: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     words = [*CLI, "hook", "session-start", "--host", "openclaw"]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=writer, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=writer, stderr=subprocess.PIPE
+    ) as process:
         os.close(writer)
         assert process.communicate(asked(notes), timeout=60)[1] == b""
     assert process.returncode == 0
     assert not (state / "errors.log").exists()
 
 
-def test_settings_that_cannot_be_read_do_not_fail_it(notes: Path, monkeypatch: pytest.MonkeyPatch, state: Path) -> None:
+def test_settings_that_cannot_be_read_do_not_fail_it(
+    notes: Path, monkeypatch: pytest.MonkeyPatch, state: Path
+) -> None:
     monkeypatch.setenv("NOTEWELL_HOOK_DEADLINE_S", "soon")
     done = hook("prompt", sent=asked(notes))
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     said = (state / "errors.log").read_text()
-    assert "hook.deadline_s" in said or "not done after 3 s" in said, "on a busy machine the usual deadline comes first"
+    assert "hook.deadline_s" in said or "not done after 3 s" in said, (
+        "on a busy machine the usual deadline comes first"
+    )
 
 
 def test_keeping_ends_by_itself(notes: Path, write: Write) -> None:
@@ -176,15 +207,23 @@ def test_small_talk_loads_no_engine() -> None:
         "hooking._record = lambda *_: None; sys.argv = ['notewell', 'hook', 'prompt']; main.main()"
     )
     sent = b'{"prompt": "ok thanks"}'
-    done = subprocess.run([sys.executable, "-c", code], input=sent, capture_output=True, timeout=30, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=sent, capture_output=True, timeout=30, check=True
+    )
     assert (done.stdout, done.stderr) == (b"b''\n", b"")
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [(["useless"], "nothing is named"), (["log", "x"], "takes no"), (["useless", "x"], "nothing that was")],
+    [
+        (["useless"], "nothing is named"),
+        (["log", "x"], "takes no"),
+        (["useless", "x"], "nothing that was"),
+    ],
 )
-def test_what_a_person_gets_wrong_is_said(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_person_gets_wrong_is_said(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["hook", *words]) == 2
     assert said in capsys.readouterr().err
 

@@ -14,9 +14,15 @@ from tests.sources.imports.made import EXPORTS, zipped
 def test_counts_are_shown(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = str(EXPORTS / "mem0.json")
     assert run(["import", place, "--dry-run", "-w", str(root)]) == 0
-    assert capsys.readouterr().out == f"{place}: mem0: 2 new\nnothing was written; leave out --dry-run to import\n"
+    assert (
+        capsys.readouterr().out
+        == f"{place}: mem0: 2 new\nnothing was written; leave out --dry-run to import\n"
+    )
     assert run(["import", place, "-w", str(root)]) == 0
-    assert capsys.readouterr().out == f"{place}: mem0: 2 new\n  2 notes written in memory/imported/mem0/\n"
+    assert (
+        capsys.readouterr().out
+        == f"{place}: mem0: 2 new\n  2 notes written in memory/imported/mem0/\n"
+    )
     assert run(["import", place, "-w", str(root)]) == 0
     assert capsys.readouterr().out == f"{place}: mem0: 2 unchanged\n"
 
@@ -26,7 +32,9 @@ def test_json_is_one_object(root: Path, capsys: pytest.CaptureFixture[str]) -> N
     told = json.loads(capsys.readouterr().out)
     (file,) = told["files"]
     assert (file["formats"], file["items"], file["new"], file["error"]) == (["ChatGPT"], 1, 1, None)
-    assert [path.startswith("memory/imported/chatgpt/2026-03-0") for path in told["written"]] == [True]
+    assert [path.startswith("memory/imported/chatgpt/2026-03-0") for path in told["written"]] == [
+        True
+    ]
     assert told["dry_run"] is False
 
 

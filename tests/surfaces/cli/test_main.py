@@ -1,4 +1,6 @@
-"""The installed command in a process of its own: what is loaded, what goes down a pipe, how it ends."""
+"""The installed command in a process of its own: what is loaded, what goes down a pipe, how it
+ends.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def workspace(root: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def notewell(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([*CLI, *arguments], input=stdin, capture_output=True, timeout=30, check=False)
+    return subprocess.run(
+        [*CLI, *arguments], input=stdin, capture_output=True, timeout=30, check=False
+    )
 
 
 def test_version_loads_nothing_heavy() -> None:
@@ -36,11 +40,17 @@ def test_version_loads_nothing_heavy() -> None:
         "import sys; from notewell.surfaces.cli.main import main; sys.argv = ['notewell', '--version']; main();"
         "print(*sorted({'click', 'apsw', 'numpy', 'onnxruntime', 'Stemmer'} & set(sys.modules)))"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True).stdout
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    ).stdout
     head, model, loaded = out.splitlines()
     assert head == f"notewell {__version__}"
-    assert model.startswith("model notewell-small (notewell-model 1.1.0: trained from multilingual-e5-small, int8")
-    assert model.endswith(", sha256 722072f27f3d464ef79055192859c843e661a7b4f989b34b47e64943a4d0a94b")
+    assert model.startswith(
+        "model notewell-small (notewell-model 1.1.0: trained from multilingual-e5-small, int8"
+    )
+    assert model.endswith(
+        ", sha256 722072f27f3d464ef79055192859c843e661a7b4f989b34b47e64943a4d0a94b"
+    )
     assert loaded == ""
 
 
@@ -55,7 +65,9 @@ def test_a_keyword_search_needs_no_model() -> None:
         "run(['search', 'port', '--model', 'none', '--json']);"
         "print(*sorted({'onnxruntime', 'simsimd', 'tokenizers'} & set(sys.modules)), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
     assert json.loads(done.stdout)["mode"] == "lexical"
     assert done.stderr == "\n"
 
@@ -72,11 +84,20 @@ print(*sorted(set(sys.argv[1].split()) & set(sys.modules)), file=sys.stderr)
 def test_a_process_that_finds_nothing_new_loads_only_what_it_needs(command: list[str]) -> None:
     notewell("index", "--model", "none")
     needless = ["fractions", "subprocess", "notewell.index.read_ahead"]
-    needless += [f"notewell.notes.{name}" for name in ("forget", "remember", "whole_note", "link_walk", "timeline")]
-    needless += ["notewell.surfaces.install.command", "notewell.surfaces.cli.hooking", "notewell.surfaces.cli.engines"]
+    needless += [
+        f"notewell.notes.{name}"
+        for name in ("forget", "remember", "whole_note", "link_walk", "timeline")
+    ]
+    needless += [
+        "notewell.surfaces.install.command",
+        "notewell.surfaces.cli.hooking",
+        "notewell.surfaces.cli.engines",
+    ]
     needless += ["numpy", "ctypes"] if command[0] == "index" else []
     start = [sys.executable, "-c", NOTHING_NEW, " ".join(needless)]
-    done = subprocess.run([*start, *command], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run(
+        [*start, *command], capture_output=True, text=True, timeout=30, check=True
+    )
     assert done.stderr.splitlines()[-1] == ""
 
 
@@ -87,10 +108,14 @@ def test_every_command_of_a_module_is_there() -> None:
 
 def test_two_searches_print_the_same_bytes_but_for_the_time() -> None:
     notewell("index")
-    first, second = (notewell("search", "billing größe", "--json", "--now", "2026-06-01") for _ in range(2))
+    first, second = (
+        notewell("search", "billing größe", "--json", "--now", "2026-06-01") for _ in range(2)
+    )
     assert first.returncode == 0
     one, two = (done.stdout.splitlines() for done in (first, second))
-    assert [line for line in one if b"took_ms" not in line] == [line for line in two if b"took_ms" not in line]
+    assert [line for line in one if b"took_ms" not in line] == [
+        line for line in two if b"took_ms" not in line
+    ]
     assert len([line for line in one if b"took_ms" in line]) == 1
 
 
@@ -102,7 +127,9 @@ def test_json_is_utf8_whatever_the_locale(monkeypatch: pytest.MonkeyPatch) -> No
     assert json.loads(done.stdout)["results"]
 
 
-def test_text_for_people_survives_a_terminal_without_unicode(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_for_people_survives_a_terminal_without_unicode(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     done = notewell("billing")
     assert done.returncode == 0
@@ -131,7 +158,9 @@ def test_a_search_loads_no_reader_of_settings_that_nobody_has() -> None:
         "import atexit, sys\natexit.register(lambda: print('tomllib' in sys.modules))\n"
         "from notewell.surfaces.cli.main import main\nsys.argv = ['notewell', 'search', 'staging']\nmain()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
     assert done.stdout.endswith("False\n")
 
 
@@ -141,7 +170,9 @@ def test_nothing_is_taken_apart_at_the_end_but_everybody_who_asked_is_told() -> 
         "class Held:\n    def __del__(self, write=os.write):\n        write(1, b'taken apart')\nsys.held = Held()\n"
         "from notewell.surfaces.cli.main import main\nsys.argv = ['notewell', 'search', 'staging']\nmain()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
     assert "8443" in done.stdout
     assert done.stdout.endswith("told\n")
 
@@ -174,7 +205,9 @@ def on_terminal(*arguments: str) -> bytes:
     import pty
 
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([*CLI, *arguments], stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [*CLI, *arguments], stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL
+    )
     os.close(theirs)
     said = b""
     while True:
@@ -240,7 +273,9 @@ main()
 
 
 @pytest.mark.parametrize("program", [LIBRARY, COMMAND])
-def test_a_process_ends_well_while_a_model_that_was_given_up_is_still_at_work(root: Path, program: str) -> None:
+def test_a_process_ends_well_while_a_model_that_was_given_up_is_still_at_work(
+    root: Path, program: str
+) -> None:
     assert notewell("index", "--model", "local").returncode == 0
     line = [sys.executable, "-c", LATE + program, str(root)]
     done = subprocess.run(line, capture_output=True, timeout=50, check=False)

@@ -1,4 +1,6 @@
-"""Clocks, days, homes and numbers that nobody expects: a sentence or an answer, never a traceback."""
+"""Clocks, days, homes and numbers that nobody expects: a sentence or an answer, never a
+traceback.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def answered(capsys: Capture, *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize(("given", "kept"), [(1 << 80, LAST), (LAST, LAST), (-(1 << 80), FIRST), (-1, -1), (0, 0)])
+@pytest.mark.parametrize(
+    ("given", "kept"), [(1 << 80, LAST), (LAST, LAST), (-(1 << 80), FIRST), (-1, -1), (0, 0)]
+)
 def test_a_time_that_no_store_holds_becomes_the_nearest(given: int, kept: int) -> None:
     assert Document("a.md", "memory", 1, given, "a.md").mtime_ns == kept
 
@@ -45,7 +49,9 @@ def test_a_file_of_any_date_is_found(root: Path, capsys: Capture, seconds: int) 
     file = root / "memory/a.md"
     os.utime(file, (seconds, seconds))
     for _ in range(2):  # when it is new, and when the index knows it
-        assert [r["path"] for r in answered(capsys, "search", "jaguar")["results"]] == ["memory/a.md"]
+        assert [r["path"] for r in answered(capsys, "search", "jaguar")["results"]] == [
+            "memory/a.md"
+        ]
     answered(capsys, "timeline", "memory/a.md")
     answered(capsys, "search", "jaguar", "--as-of", "2026-01-01")
 
@@ -80,24 +86,39 @@ def test_without_a_home_notes_are_found_and_nothing_is_made(root: Path) -> None:
     )
     env = {k: v for k, v in os.environ.items() if k != "HOME"}
     both = ["--setting", "sources=memory,sessions"]
-    for more in ({}, {"XDG_CONFIG_HOME": "~nouser/x", "XDG_DATA_HOME": "~nouser/x", "XDG_STATE_HOME": "x"}):
-        for words in (["search", "jaguar", *both], ["doctor"], ["config"], ["status", *both], ["install", "--print"]):
+    for more in (
+        {},
+        {"XDG_CONFIG_HOME": "~nouser/x", "XDG_DATA_HOME": "~nouser/x", "XDG_STATE_HOME": "x"},
+    ):
+        for words in (
+            ["search", "jaguar", *both],
+            ["doctor"],
+            ["config"],
+            ["status", *both],
+            ["install", "--print"],
+        ):
             command = [sys.executable, "-c", code, *words]
             whole = {**env, **more}
-            done = subprocess.run(command, env=whole, capture_output=True, text=True, timeout=30, check=False)
+            done = subprocess.run(
+                command, env=whole, capture_output=True, text=True, timeout=30, check=False
+            )
             assert "Traceback" not in done.stderr, done.stderr
             assert done.returncode == (2 if words[0] == "install" else 0), done.stderr
     assert sorted(p.name for p in root.iterdir()) == [".notewell", "memory"]
 
 
 @pytest.mark.parametrize("value", ["~nouser/x", "x/y", "./x"])
-def test_an_xdg_variable_that_names_no_absolute_folder_is_ignored(value: str, own_environment: Path) -> None:
+def test_an_xdg_variable_that_names_no_absolute_folder_is_ignored(
+    value: str, own_environment: Path
+) -> None:
     env = {f"XDG_{kind}_HOME": value for kind in ("CONFIG", "DATA", "STATE")}
     folders = user_file(env), data_folder(env), state_folder(env)
     assert all(folder.is_relative_to(own_environment) for folder in folders)
 
 
-def test_an_index_in_a_home_that_is_not_known_is_refused(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_in_a_home_that_is_not_known_is_refused(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NOTEWELL_INDEX_PATH", "~nouser/x.sqlite")
     assert run(["search", "jaguar"]) == 2
     assert "the home folder in ~nouser/x.sqlite is not known" in capsys.readouterr().err
@@ -105,7 +126,14 @@ def test_an_index_in_a_home_that_is_not_known_is_refused(capsys: Capture, monkey
 
 @pytest.mark.parametrize("value", ["inf", "-inf", "nan", "1e300", "1e10"])
 @pytest.mark.parametrize(
-    "key", ["embed.deadline_s", "embed.budget_s", "search.scan_s", "search.rerank_deadline_s", "index.timeout_s"]
+    "key",
+    [
+        "embed.deadline_s",
+        "embed.budget_s",
+        "search.scan_s",
+        "search.rerank_deadline_s",
+        "index.timeout_s",
+    ],
 )
 def test_no_wait_is_endless(capsys: Capture, key: str, value: str) -> None:
     assert run(["search", "jaguar", "--setting", f"{key}={value}"]) == 2
@@ -131,15 +159,21 @@ def test_a_number_without_sense_is_refused(capsys: Capture, setting: str) -> Non
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
 @pytest.mark.parametrize(
-    "arguments", [["search", "jaguar", "--min-score"], ["watch", "--poll"], ["eval", "--fail-under"]], ids=" ".join
+    "arguments",
+    [["search", "jaguar", "--min-score"], ["watch", "--poll"], ["eval", "--fail-under"]],
+    ids=" ".join,
 )
 def test_an_option_takes_numbers_only(capsys: Capture, arguments: list[str], value: str) -> None:
     assert run([*arguments, value]) == 2
     assert "Invalid value" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["search", "jaguar", "--index"], ["migrate", ".notewell/index.sqlite"]])
-def test_no_folder_is_made_for_a_misspelt_index(tmp_path: Path, capsys: Capture, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [["search", "jaguar", "--index"], ["migrate", ".notewell/index.sqlite"]]
+)
+def test_no_folder_is_made_for_a_misspelt_index(
+    tmp_path: Path, capsys: Capture, arguments: list[str]
+) -> None:
     run(["index"])
     place = tmp_path / "typo/dir/x.sqlite"
     assert run([*arguments, str(place)]) == 2
@@ -147,7 +181,9 @@ def test_no_folder_is_made_for_a_misspelt_index(tmp_path: Path, capsys: Capture,
     assert not (tmp_path / "typo").exists()
 
 
-def test_the_index_of_a_settings_file_gets_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_index_of_a_settings_file_gets_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NOTEWELL_INDEX_PATH", str(tmp_path / "new/dir/x.sqlite"))
     assert run(["search", "jaguar"]) == 0
     assert (tmp_path / "new/dir/x.sqlite").exists()

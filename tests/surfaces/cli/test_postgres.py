@@ -64,7 +64,11 @@ def test_everything_works_by_the_address_and_nothing_shows_its_password(
 
 
 def test_the_address_may_be_in_the_users_settings_or_the_environment(
-    index: str, root: Path, own_environment: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    index: str,
+    root: Path,
+    own_environment: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     file = own_environment / ".config/notewell/config.toml"
     file.parent.mkdir(parents=True)
@@ -81,8 +85,12 @@ def test_the_address_may_be_in_the_users_settings_or_the_environment(
 
 def test_a_worker_says_what_it_did(index: str, capsys: pytest.CaptureFixture[str]) -> None:
     told(capsys, "index", "--no-embed", "--index", index)
-    assert json.loads(told(capsys, "index", "--worker", "--index", index, "--json"))["embedded"] == 1
-    assert json.loads(told(capsys, "index", "--worker", "--index", index, "--json"))["embedded"] == 0
+    assert (
+        json.loads(told(capsys, "index", "--worker", "--index", index, "--json"))["embedded"] == 1
+    )
+    assert (
+        json.loads(told(capsys, "index", "--worker", "--index", index, "--json"))["embedded"] == 0
+    )
     told(capsys, "index", "--worker", "--force", "--index", index, code=2)
     told(capsys, "index", "--worker", code=2)
 
@@ -106,7 +114,15 @@ def test_doctor_finds_nothing_wrong_with_a_healthy_database(
     told(capsys, "index", "--index", index)
     found = checks(index, root)
     assert {c.verdict for c in found.values()} <= {"ok", "warn"}
-    for what in ("database", "extension", "index type", "bloat", "connections", "row security", "role"):
+    for what in (
+        "database",
+        "extension",
+        "index type",
+        "bloat",
+        "connections",
+        "row security",
+        "role",
+    ):
         assert found[what].verdict == "ok", found[what]
     assert "pgvector 0.8" in found["extension"].detail
 
@@ -163,7 +179,12 @@ def test_a_server_tells_of_what_another_machine_changed(index: str, root: Path) 
         if event == "synced" and facts["changed"] and not facts["added"]:
             changed.set()
 
-    options: dict[str, Any] = {"index": index, "index__workspace": str(root), "embed__model": "none", "env": PATIENT}
+    options: dict[str, Any] = {
+        "index": index,
+        "index__workspace": str(root),
+        "embed__model": "none",
+        "env": PATIENT,
+    }
     with Memory.open(root, **options) as memory, Memory.open(root, **options) as elsewhere:
         memory.sync()
         with Upkeep(memory, tell):
@@ -172,9 +193,14 @@ def test_a_server_tells_of_what_another_machine_changed(index: str, root: Path) 
 
 
 def test_the_page_about_it_is_run(
-    postgres: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    postgres: Server,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its SQL as an administrator, then its commands in their order and its Python, on the sample notes."""
+    """Its SQL as an administrator, then its commands in their order and its Python, on the sample
+    notes.
+    """
     sql = "\n".join(blocks("sql", ["docs/postgres.md"]))
     first, _, inside = sql.partition("\\c notewell\n")
     for database, part in (("postgres", first), ("notewell", inside)):
@@ -191,7 +217,10 @@ def test_the_page_about_it_is_run(
         assert command.words[0] == "notewell"
         for name, value in command.given.items():
             monkeypatch.setenv(name, value.replace(ADDRESS, url))
-        words = [word.replace(ADDRESS, url).replace(OF_ADMIN, postgres.url("notewell")) for word in command.words[1:]]
+        words = [
+            word.replace(ADDRESS, url).replace(OF_ADMIN, postgres.url("notewell"))
+            for word in command.words[1:]
+        ]
         told(capsys, *words)
         for name in command.given:
             monkeypatch.delenv(name)
@@ -205,8 +234,13 @@ def test_the_page_about_it_is_run(
             assert "shared.admit" in code
             shown.write_text(code, encoding="utf-8")
             runpy.run_path(str(shown), init_globals={"memory": memory})
-    granted = "SELECT has_table_privilege('alice', 'notewell.chunks', 'INSERT'), members FROM notewell.workspaces"
-    assert postgres.execute(granted, "notewell") == [(True, [])], "admitted, and expelled from this one again"
+    granted = (
+        "SELECT has_table_privilege('alice', 'notewell.chunks', 'INSERT'), members FROM "
+        "notewell.workspaces"
+    )
+    assert postgres.execute(granted, "notewell") == [(True, [])], (
+        "admitted, and expelled from this one again"
+    )
 
 
 def test_serve_says_that_the_server_is_away_and_answers_when_it_is_back(
@@ -229,7 +263,9 @@ def test_the_ranking_is_measured_over_a_database_and_nothing_is_left_there(
     index: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = ("eval", str(write_set(tmp_path / "tiny")), "--cache", str(tmp_path), "--json")
-    ours, theirs = (json.loads(told(capsys, *asked, *more))["sets"]["tiny"] for more in ((), ("--index", index)))
+    ours, theirs = (
+        json.loads(told(capsys, *asked, *more))["sets"]["tiny"] for more in ((), ("--index", index))
+    )
     assert set(ours) == set(theirs) == {"default", "lexical", "vector"}
     for profile, figures in ours.items():
         assert theirs[profile]["ndcg@10"] == pytest.approx(figures["ndcg@10"], abs=0.01)
@@ -239,9 +275,12 @@ def test_the_ranking_is_measured_over_a_database_and_nothing_is_left_there(
 
 
 @pytest.mark.parametrize(
-    "words", [["search", "port", "--index", ""], ["migrate", "", "x.sqlite"], ["index", "--index", " "]]
+    "words",
+    [["search", "port", "--index", ""], ["migrate", "", "x.sqlite"], ["index", "--index", " "]],
 )
-def test_an_index_without_a_name_is_refused(words: list[str], root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_index_without_a_name_is_refused(
+    words: list[str], root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A variable that is not set must not mean another index than the one that was meant."""
     assert run([*words, "-w", str(root)]) == 2
     assert "the name of the index is empty" in capsys.readouterr().err

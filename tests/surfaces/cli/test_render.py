@@ -26,7 +26,9 @@ def test_the_only_codes_in_a_highlighted_text_are_ours() -> None:
     assert shown.replace(BOLD, "").replace("\x1b[0m", "") == "�[31mport�[0m"
 
 
-@pytest.mark.parametrize("char", ["\x00", "\x07", "\x08", "\x1b", "\x7f", "\x85", "\x9b", "\r", "\u202e", "\u2066"])
+@pytest.mark.parametrize(
+    "char", ["\x00", "\x07", "\x08", "\x1b", "\x7f", "\x85", "\x9b", "\r", "\u202e", "\u2066"]
+)
 def test_what_steers_a_terminal_is_replaced(char: str) -> None:
     assert printable(f"a{char}b") == "a�b"
 

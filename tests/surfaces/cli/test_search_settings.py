@@ -1,4 +1,6 @@
-"""The pipeline by settings: from a file, the environment or a flag, the same words and the same mistakes."""
+"""The pipeline by settings: from a file, the environment or a flag, the same words and the same
+mistakes.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ def workspace(root: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Path
 
 
 def by_file(monkeypatch: pytest.MonkeyPatch, root: Path, values: dict[str, str]) -> list[str]:
-    lines = [f"{key} = {json.dumps(value.split('; ') if key == 'stages' else value)}" for key, value in values.items()]
+    lines = [
+        f"{key} = {json.dumps(value.split('; ') if key == 'stages' else value)}"
+        for key, value in values.items()
+    ]
     text = "\n".join(["[search]", *lines]).replace('"40"', "40")
     (root / "notewell.toml").write_text(text, encoding="utf-8")
     return []
@@ -42,7 +47,9 @@ def by_variable(monkeypatch: pytest.MonkeyPatch, root: Path, values: dict[str, s
 
 
 def by_flag(monkeypatch: pytest.MonkeyPatch, root: Path, values: dict[str, str]) -> list[str]:
-    return [part for key, value in values.items() for part in ("--setting", f"search.{key}={value}")]
+    return [
+        part for key, value in values.items() for part in ("--setting", f"search.{key}={value}")
+    ]
 
 
 WAYS = pytest.mark.parametrize("give", [by_file, by_variable, by_flag])
@@ -54,7 +61,10 @@ def stages(capsys: Capture, *arguments: str) -> list[str]:
 
 
 def answer(capsys: Capture, *arguments: str) -> Any:
-    assert run(["search", "staging port", "--now", "2026-05-10", "--explain", "--json", *arguments]) == 0
+    assert (
+        run(["search", "staging port", "--now", "2026-05-10", "--explain", "--json", *arguments])
+        == 0
+    )
     return json.loads(capsys.readouterr().out)
 
 
@@ -62,7 +72,9 @@ def answer(capsys: Capture, *arguments: str) -> Any:
 def test_fusion_stages_and_pool_come_from_anywhere(
     give: Give, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    flags = give(monkeypatch, root, {"fusion": "rrf(vector=0.5, text=0.5)", "stages": STAGES, "pool": "40"})
+    flags = give(
+        monkeypatch, root, {"fusion": "rrf(vector=0.5, text=0.5)", "stages": STAGES, "pool": "40"}
+    )
     found = answer(capsys, *flags)
     assert found["profile"] == "default*"
     names = [stage["name"] for stage in found["trace"]["stages"]]
@@ -74,7 +86,11 @@ def test_fusion_stages_and_pool_come_from_anywhere(
 
 def test_a_pool_of_one_lets_every_leg_bring_one(capsys: Capture) -> None:
     legs = answer(capsys, "--setting", "search.pool=1")["trace"]["legs"]
-    assert {leg["name"]: len(leg["order"]) for leg in legs} == {"lexical": 1, "vector": 1, "path": 0}
+    assert {leg["name"]: len(leg["order"]) for leg in legs} == {
+        "lexical": 1,
+        "vector": 1,
+        "path": 0,
+    }
 
 
 def test_a_flag_goes_before_the_variable_and_the_variable_before_the_file(
@@ -94,7 +110,11 @@ def test_settings_change_a_profile_by_name_too(
     flags = give(monkeypatch, root, {"fusion": "maxnorm", "stages": "mmr", "pool": "1"})
     found = answer(capsys, *flags, "--profile", "rrf")
     assert found["profile"] == "rrf*"
-    assert [stage["name"].partition("(")[0] for stage in found["trace"]["stages"]] == ["MaxNorm", "Mmr", "Cut"]
+    assert [stage["name"].partition("(")[0] for stage in found["trace"]["stages"]] == [
+        "MaxNorm",
+        "Mmr",
+        "Cut",
+    ]
     assert [len(leg["order"]) for leg in found["trace"]["legs"]] == [1, 1]
     monkeypatch.setenv("NOTEWELL_SEARCH_RERANK", "local")
     names = stages(capsys, *flags, "--profile", "lexical")
@@ -109,7 +129,11 @@ def test_a_profile_by_name_is_as_it_was_published_without_settings(capsys: Captu
 
 @pytest.mark.parametrize(
     "value",
-    ['["decay(half_life_days=90, floor=0.5)", "mmr"]', "['decay(half_life_days=90, floor=0.5)', 'mmr',]", STAGES],
+    [
+        '["decay(half_life_days=90, floor=0.5)", "mmr"]',
+        "['decay(half_life_days=90, floor=0.5)', 'mmr',]",
+        STAGES,
+    ],
 )
 def test_a_list_is_written_as_in_toml_or_with_a_separator(capsys: Capture, value: str) -> None:
     names = stages(capsys, "--setting", f"search.stages={value}")
@@ -118,13 +142,19 @@ def test_a_list_is_written_as_in_toml_or_with_a_separator(capsys: Capture, value
 
 
 def test_the_k_of_reciprocal_ranks_is_a_knob_that_the_trace_shows(capsys: Capture) -> None:
-    found = answer(capsys, "--profile", "rrf", "--setting", "search.fusion=rrf(k=1)", "--since", "2026-01-01")
+    found = answer(
+        capsys, "--profile", "rrf", "--setting", "search.fusion=rrf(k=1)", "--since", "2026-01-01"
+    )
     fused = found["trace"]["stages"][0]
     assert "k=1)" in fused["name"]
     ranks = [{leg: own["rank"] for leg, own in hit["ranks"].items()} for hit in found["results"]]
     best = (0.7 + 0.3) / (1 + 1)
     for hit, own in zip(found["results"], ranks, strict=True):
-        total = sum({"vector": 0.7, "lexical": 0.3}[leg] / (1 + rank) for leg, rank in own.items() if leg != "path")
+        total = sum(
+            {"vector": 0.7, "lexical": 0.3}[leg] / (1 + rank)
+            for leg, rank in own.items()
+            if leg != "path"
+        )
         assert hit["score"] == pytest.approx(total / best, abs=1e-4)
     assert run(["why", "staging port", "memory/2026-02-10.md", "--profile", "rrf"]) == 0
     assert "k=60)" in capsys.readouterr().out
@@ -136,7 +166,12 @@ def test_the_k_of_reciprocal_ranks_is_a_knob_that_the_trace_shows(capsys: Captur
     [
         ("stages", "mmr; decy", "no stage is called 'decy'", "did you mean decay?"),
         ("stages", "decay(7)", "'decay(7)' is not a stage", "write name or name(knob=value)"),
-        ("stages", "mmr(depth=1.5)", "mmr: depth must be a whole number", "write name or name(knob=value)"),
+        (
+            "stages",
+            "mmr(depth=1.5)",
+            "mmr: depth must be a whole number",
+            "write name or name(knob=value)",
+        ),
         ("fusion", "rff", "no stage is called 'rff'", "did you mean rrf?"),
         ("fusion", "rrf(kk=60)", "rrf has no knob 'kk'", "it has: vector, text, normalised, k"),
         ("fusion", "rrf(k=-1)", "k is -1", "give a number from 0"),
@@ -181,7 +216,9 @@ def test_a_bad_value_from_anywhere_exits_2_with_a_hint(
         ("search.rerank=http", "search.rerank_url is empty", "set the address"),
     ],
 )
-def test_a_bad_setting_flag_exits_2_with_a_hint(capsys: Capture, setting: str, message: str, hint: str) -> None:
+def test_a_bad_setting_flag_exits_2_with_a_hint(
+    capsys: Capture, setting: str, message: str, hint: str
+) -> None:
     assert run(["search", "staging port", "--setting", setting]) == 2
     out, err = capsys.readouterr()
     assert out == ""

@@ -19,7 +19,11 @@ from tests.embed.provider_server import KEY, ProviderServer, serving, status
 
 @pytest.mark.parametrize("place", ["file", "variable"])
 def test_config_shows_that_a_key_is_set_and_not_the_key(
-    root: Path, own_environment: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str
+    root: Path,
+    own_environment: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    place: str,
 ) -> None:
     if place == "file":
         file = user_file({"XDG_CONFIG_HOME": str(own_environment / ".config")})
@@ -46,7 +50,10 @@ def model() -> Iterator[tuple[RemoteEmbedder, ProviderServer]]:
 
 
 def test_neither_index_nor_answers_nor_logs_hold_the_key(
-    root: Path, write: Write, model: tuple[RemoteEmbedder, ProviderServer], caplog: pytest.LogCaptureFixture
+    root: Path,
+    write: Write,
+    model: tuple[RemoteEmbedder, ProviderServer],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
     embedder, server = model
@@ -60,7 +67,13 @@ def test_neither_index_nor_answers_nor_logs_hold_the_key(
         write("memory/b.md", "The port is 9443.")
         answer = memory.search("which port")
         assert [hit.chunk.path for hit in answer.hits] == ["memory/b.md"], "keywords still answer"
-        said = str(view.found(found)) + str(view.found(answer)) + repr(found) + repr(answer) + repr(memory.status())
+        said = (
+            str(view.found(found))
+            + str(view.found(answer))
+            + repr(found)
+            + repr(answer)
+            + repr(memory.status())
+        )
         assert "refused the key" in said
     stored = b"".join(file.read_bytes() for file in (root / ".notewell").iterdir())
     assert b"9443" in stored

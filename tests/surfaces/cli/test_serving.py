@@ -34,9 +34,15 @@ main()
 """
 MODELS = {"answers": ["-m", "notewell.surfaces.cli.main"], "hangs": ["-c", HANGING]}
 HELLO = {
-    "jsonrpc": "2.0", "id": 1, "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
-}  # fmt: skip
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    },
+}
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +55,11 @@ def workspace(root: Path, write: Write) -> Path:
 def running(model: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     line = [sys.executable, *MODELS[model], *arguments, "--setting", "embed.deadline_s=0.2"]
     process = subprocess.Popen(
-        line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)
+        line,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=dict(os.environ),
     )
     try:
         yield process
@@ -139,11 +149,17 @@ def test_without_a_token_it_says_who_gets_in(root: Path) -> None:
     [
         (["--host", "0.0.0.0"], {}, "so a token is needed"),
         (["--host", "0.0.0.0", "--anyone-on-this-machine"], {}, "so a token is needed"),
-        (["--anyone-on-this-machine"], {"NOTEWELL_TOKEN": "x" * 16}, "you gave a token and also --anyone"),
+        (
+            ["--anyone-on-this-machine"],
+            {"NOTEWELL_TOKEN": "x" * 16},
+            "you gave a token and also --anyone",
+        ),
         ([], {"NOTEWELL_TOKEN": "short"}, "at least 16 ASCII characters"),
     ],
 )
-def test_what_would_let_others_in_is_refused(root: Path, more: list[str], env: dict[str, str], words: str) -> None:
+def test_what_would_let_others_in_is_refused(
+    root: Path, more: list[str], env: dict[str, str], words: str
+) -> None:
     with serve(root, *more, stderr=subprocess.PIPE, env={**os.environ, **env}) as process:
         _, err = process.communicate(timeout=60)
     assert process.returncode == 2
@@ -151,7 +167,9 @@ def test_what_would_let_others_in_is_refused(root: Path, more: list[str], env: d
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems open it in other ways")
-def test_the_browser_is_opened_without_the_token_in_its_command_line(root: Path, tmp_path: Path) -> None:
+def test_the_browser_is_opened_without_the_token_in_its_command_line(
+    root: Path, tmp_path: Path
+) -> None:
     browser, opened = tmp_path / "browser", tmp_path / "opened"
     browser.write_text(f'#!/bin/sh\n(pwd; echo "$@") > {opened}.new && mv {opened}.new {opened}\n')
     browser.chmod(0o700)

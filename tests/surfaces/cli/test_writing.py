@@ -23,7 +23,10 @@ CLI = [sys.executable, "-m", "notewell.surfaces.cli.main"]
 @pytest.fixture(autouse=True)
 def workspace(root: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Path:
     write("MEMORY.md", "# Memory\n\n- Mira owns the billing service.\n")
-    write("memory/2026-02-10.md", "# Standup\n\nThe staging port moved to 8443.\n\nMore was said about lunch.\n")
+    write(
+        "memory/2026-02-10.md",
+        "# Standup\n\nThe staging port moved to 8443.\n\nMore was said about lunch.\n",
+    )
     monkeypatch.setenv("NOTEWELL_WORKSPACE", str(root))
     monkeypatch.setenv("NOTEWELL_EMBED_MODEL", "hashed")
     return root
@@ -38,10 +41,25 @@ def answer(capsys: Capture, *arguments: str) -> Any:
 
 def test_remember_answers_where_it_wrote(capsys: Capture, workspace: Path) -> None:
     done = answer(capsys, "remember", "The", "vendor call is on Friday.", "--tags", "calls")
-    assert list(done) == ["written", "path", "start_line", "end_line", "citation", "id", "created", "notices"]
+    assert list(done) == [
+        "written",
+        "path",
+        "start_line",
+        "end_line",
+        "citation",
+        "id",
+        "created",
+        "notices",
+    ]
     assert (done["written"], done["created"], done["notices"]) == (True, True, [])
-    assert (workspace / done["path"]).read_text().endswith("\nThe vendor call is on Friday. #calls\n")
-    for command in (["get", done["id"]], ["why", "vendor call", done["id"]], ["forget", done["id"]]):
+    assert (
+        (workspace / done["path"]).read_text().endswith("\nThe vendor call is on Friday. #calls\n")
+    )
+    for command in (
+        ["get", done["id"]],
+        ["why", "vendor call", done["id"]],
+        ["forget", done["id"]],
+    ):
         assert run(command) == 0
         assert capsys.readouterr().err == ""
     again = answer(capsys, "remember", "the vendor call is on friday")
@@ -50,10 +68,14 @@ def test_remember_answers_where_it_wrote(capsys: Capture, workspace: Path) -> No
     assert "already there" in capsys.readouterr().out
 
 
-def test_remember_reads_stdin_and_a_day(capsys: Capture, monkeypatch: pytest.MonkeyPatch, workspace: Path) -> None:
+def test_remember_reads_stdin_and_a_day(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, workspace: Path
+) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("line one\r\n二\n".encode())))
     done = answer(capsys, "remember", "-", "--date", "2026-02-11", "--heading", "Notes")
-    assert (workspace / "memory/2026-02-11.md").read_text() == "# 2026-02-11\n\n## Notes\nline one\n二\n"
+    assert (
+        workspace / "memory/2026-02-11.md"
+    ).read_text() == "# 2026-02-11\n\n## Notes\nline one\n二\n"
     assert done["citation"] == "memory/2026-02-11.md#L4-L5"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff\xfe\x00")))
     assert run(["remember", "-"]) == 2
@@ -114,9 +136,16 @@ def test_forget_prints_its_receipt_for_people(capsys: Capture, workspace: Path) 
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["memory/none.md"], ["--undo", "0123456789"], ["--session", "nobody"], ["--before", "no day"],
-     ["MEMORY.md", "--query", "x"], ["MEMORY.md", "--undo", "0123456789"]],
-)  # fmt: skip
+    [
+        [],
+        ["memory/none.md"],
+        ["--undo", "0123456789"],
+        ["--session", "nobody"],
+        ["--before", "no day"],
+        ["MEMORY.md", "--query", "x"],
+        ["MEMORY.md", "--undo", "0123456789"],
+    ],
+)
 def test_forget_refuses_what_it_cannot_understand(capsys: Capture, arguments: list[str]) -> None:
     assert run(["forget", *arguments, "--yes"]) == 2
     assert "hint" in capsys.readouterr().err
@@ -133,8 +162,12 @@ def test_a_sync_reports_what_it_left_out(capsys: Capture, write: Write) -> None:
 
 @pytest.mark.parametrize("how", [[], ["--poll", "0.1"]])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_watch_tells_of_every_sync_and_ends_cleanly(workspace: Path, how: list[str], number: int) -> None:
-    process = subprocess.Popen([*CLI, "watch", *how], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def test_watch_tells_of_every_sync_and_ends_cleanly(
+    workspace: Path, how: list[str], number: int
+) -> None:
+    process = subprocess.Popen(
+        [*CLI, "watch", *how], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert process.stderr is not None
     lines = [process.stderr.readline(), process.stderr.readline()]
     (workspace / "memory/new.md").write_text("a walrus")

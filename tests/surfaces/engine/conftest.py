@@ -1,4 +1,6 @@
-"""Engines for tests: real processes in a runtime folder of their own, none of which outlives its test."""
+"""Engines for tests: real processes in a runtime folder of their own, none of which outlives its
+test.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,12 @@ from notewell.surfaces.engine.place import Place
 from notewell.surfaces.engine.thin import place_of
 
 PATIENCE_S = 60.0
-NOTEWELL = [sys.executable, "-P", "-m", "notewell"]  # as the program, which looks for no module where it works
+NOTEWELL = [
+    sys.executable,
+    "-P",
+    "-m",
+    "notewell",
+]  # as the program, which looks for no module where it works
 
 
 def until(met: Callable[[], Any], what: str) -> Any:
@@ -52,7 +59,13 @@ class Desk:
         """Runs a command in the workspace, as a person or a host would."""
         whole = {**self.env, **env}
         done = subprocess.run(
-            [*NOTEWELL, *words], cwd=self.root, env=whole, input=sent, capture_output=True, timeout=60, check=False
+            [*NOTEWELL, *words],
+            cwd=self.root,
+            env=whole,
+            input=sent,
+            capture_output=True,
+            timeout=60,
+            check=False,
         )
         assert done.returncode == 0, done.stderr.decode()
         return done
@@ -92,7 +105,9 @@ class Desk:
             words = entry.read_bytes().decode(errors="replace").split("\0")
         except OSError:
             return False
-        return "engine" in words and any(word.startswith(os.fspath(self.root.parent)) for word in words)
+        return "engine" in words and any(
+            word.startswith(os.fspath(self.root.parent)) for word in words
+        )
 
     @staticmethod
     def _kill(pids: Iterable[int]) -> None:
@@ -103,8 +118,14 @@ class Desk:
     def close(self) -> None:
         """Ends everything, whatever state it is in."""
         self._kill({made.pid for made in self.processes if made.poll() is None})
-        self._kill(int(entry.parent.name) for entry in Path("/proc").glob("[0-9]*/cmdline") if self._is_engine(entry))
-        for place in living(self.env):  # now that none is left which was stopped in a test and would not answer
+        self._kill(
+            int(entry.parent.name)
+            for entry in Path("/proc").glob("[0-9]*/cmdline")
+            if self._is_engine(entry)
+        )
+        for place in living(
+            self.env
+        ):  # now that none is left which was stopped in a test and would not answer
             with contextlib.suppress(NoAnswerError):
                 self._kill([json.loads(ask(place, "status", silence_s=60.0).out)["pid"]])
         for made in self.processes:
@@ -125,7 +146,9 @@ def desk(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     monkeypatch.setenv("NOTEWELL_HOOK_CONFIDENCE", "0.1")  # such a model makes nobody sure
     (root / "memory").mkdir()
     (root / "memory/2026-02-10.md").write_text("# Standup\n\nThe staging port is 8081.\n")
-    (root / "memory/deploy.md").write_text("# Deploy\n\nWe deploy on Fridays, from the café. 我们周五部署。\n")
+    (root / "memory/deploy.md").write_text(
+        "# Deploy\n\nWe deploy on Fridays, from the café. 我们周五部署。\n"
+    )
     made = Desk(root, dict(os.environ))
     try:
         yield made

@@ -1,4 +1,6 @@
-"""A caller meets an engine that is gone, silent, strange or of another version: it notices, and says what is next."""
+"""A caller meets an engine that is gone, silent, strange or of another version: it notices, and
+says what is next.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 @contextlib.contextmanager
 def played(place: Place, play: Play) -> Iterator[None]:
-    """Somebody who listens at a place and does as told, once, after the proof of the secret if there is one."""
+    """Somebody who listens at a place and does as told, once, after the proof of the secret if
+    there is one.
+    """
     listening = place.listen()
     done = threading.Event()
 
@@ -73,7 +77,15 @@ def asked(place: Place) -> NoAnswerError:
 
 def test_it_takes_the_answer_in_parts_and_past_signs_of_life(place: Place) -> None:
     def play(one: socket.socket) -> None:
-        for part in (HELLO[:5], HELLO[5:], b"\n", b"\n\n", b'{"out": 5, "err"', b": 3}\nhel", b"loerr"):
+        for part in (
+            HELLO[:5],
+            HELLO[5:],
+            b"\n",
+            b"\n\n",
+            b'{"out": 5, "err"',
+            b": 3}\nhel",
+            b"loerr",
+        ):
             one.sendall(part)
 
     with played(place, play):
@@ -109,7 +121,9 @@ def test_one_that_hangs_after_its_greeting(place: Place) -> None:
         assert asked(place).hung
 
 
-def test_one_that_works_on_a_busy_machine_is_waited_for(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_works_on_a_busy_machine_is_waited_for(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked_for: list[socket.socket] = []
 
     def busy(made: socket.socket) -> bool:
@@ -179,7 +193,11 @@ def test_one_of_another_version(place: Place) -> None:
 
 
 def test_one_that_is_being_started_or_declines_is_left_alone(place: Place) -> None:
-    for said in (HELLO.replace(b"true", b"false"), HELLO + b'{"declined": "it failed"}\n', b"SSH-2.0\n"):
+    for said in (
+        HELLO.replace(b"true", b"false"),
+        HELLO + b'{"declined": "it failed"}\n',
+        b"SSH-2.0\n",
+    ):
         with played(place, partial(_say, said)):
             assert not asked(place).start
 
@@ -204,7 +222,9 @@ def test_a_stranger_on_the_port_learns_nothing() -> None:
         assert heard[1] == b""
 
 
-def test_an_engine_of_another_user_is_not_asked(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_of_another_user_is_not_asked(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not place.local:
         pytest.skip("a port has no owner")
     monkeypatch.setattr(place_module, "peer", lambda made: Peer(1, os.geteuid() + 1))
@@ -249,7 +269,9 @@ def test_the_folder_is_the_users_alone_or_there_is_none(
     folder.mkdir()
     real = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: real + 1)
-    assert runtime({**env, "HOME": str(base / "home")}).folder is None, "none of these is this user's"
+    assert runtime({**env, "HOME": str(base / "home")}).folder is None, (
+        "none of these is this user's"
+    )
 
 
 def test_a_path_that_is_too_long_for_a_socket_is_not_taken(base: Path, tmp_path: Path) -> None:

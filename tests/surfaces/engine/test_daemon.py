@@ -62,7 +62,9 @@ def test_it_colours_for_a_terminal_as_the_command_would(desk: Desk) -> None:
 def test_what_fails_is_left_to_the_command(desk: Desk) -> None:
     desk.start()
     words = [*NOTEWELL, "search", "port", "--since", "no such day", "--json"]
-    done = subprocess.run(words, cwd=desk.root, env=desk.env, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        words, cwd=desk.root, env=desk.env, capture_output=True, timeout=60, check=False
+    )
     assert done.returncode == 2
     assert json.loads(done.stdout)["error"]["code"] == "argument"
     assert desk.status()["ready"]
@@ -71,8 +73,13 @@ def test_what_fails_is_left_to_the_command(desk: Desk) -> None:
 def test_what_was_saved_a_moment_ago_is_found_and_nothing_else_is_looked_at(desk: Desk) -> None:
     desk.start()
     for number in range(5):
-        (desk.root / f"memory/new-{number}.md").write_text(f"Walrus number {number} was seen at noon.\n")
-        assert f"new-{number}.md" in desk.run("search", f"walrus number {number}", "-k1").stdout.decode()
+        (desk.root / f"memory/new-{number}.md").write_text(
+            f"Walrus number {number} was seen at noon.\n"
+        )
+        assert (
+            f"new-{number}.md"
+            in desk.run("search", f"walrus number {number}", "-k1").stdout.decode()
+        )
     assert desk.status()["answered"] == 5
     (desk.root / "memory/new-4.md").unlink()
     assert "new-4.md" not in desk.run("search", "walrus number 4", "--json").stdout.decode()
@@ -119,12 +126,16 @@ def test_the_first_search_starts_one_and_stop_ends_it(desk: Desk) -> None:
     assert "no engine runs" in desk.run("engine", "status").stdout.decode()
 
 
-def test_without_notes_or_where_it_is_not_wanted_none_is_started(desk: Desk, tmp_path: Path) -> None:
+def test_without_notes_or_where_it_is_not_wanted_none_is_started(
+    desk: Desk, tmp_path: Path
+) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     desk.run("search", "anything", "-w", str(empty))
     (Path(desk.env["HOME"]) / ".config/notewell").mkdir(parents=True)
-    (Path(desk.env["HOME"]) / ".config/notewell/config.toml").write_text("[engine]\nenabled = false\n")
+    (Path(desk.env["HOME"]) / ".config/notewell/config.toml").write_text(
+        "[engine]\nenabled = false\n"
+    )
     desk.run("search", "staging port")
     assert os.listdir(Path(desk.env["XDG_RUNTIME_DIR"]) / "notewell") == []
 
@@ -153,8 +164,13 @@ def test_it_ends_when_its_socket_is_gone_as_after_a_logout(desk: Desk) -> None:
 
 def test_another_version_ends_it_and_gets_a_new_one(desk: Desk) -> None:
     desk.alone("search", "anything")
-    old = "import notewell; notewell.__version__ = '0.0.9'; from notewell.surfaces.cli.main import main; main()"
-    engine = subprocess.Popen([sys.executable, "-c", old, "engine", "run"], cwd=desk.root, env=desk.env)
+    old = (
+        "import notewell; notewell.__version__ = '0.0.9'; from notewell.surfaces.cli.main "
+        "import main; main()"
+    )
+    engine = subprocess.Popen(
+        [sys.executable, "-c", old, "engine", "run"], cwd=desk.root, env=desk.env
+    )
     desk.processes.append(engine)
     until(lambda: os.path.exists(desk.place.address), "it listens")
     assert "8081" in desk.run("search", "staging port").stdout.decode()
@@ -204,7 +220,17 @@ def test_stop_ends_one_that_hangs(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    "sent", [b"", b"\n", b"\xff\x00\n", b"[]\n", b"{}\n", b'{"notewell": 7}\n', b'{"call": "search"}\n', b"{" * 100_000]
+    "sent",
+    [
+        b"",
+        b"\n",
+        b"\xff\x00\n",
+        b"[]\n",
+        b"{}\n",
+        b'{"notewell": 7}\n',
+        b'{"call": "search"}\n',
+        b"{" * 100_000,
+    ],
 )
 def test_what_makes_no_sense_is_not_answered_and_harms_nobody(desk: Desk, sent: bytes) -> None:
     desk.start()
@@ -245,10 +271,15 @@ def test_over_a_port_it_answers_only_who_knows_the_secret(desk: Desk) -> None:
     until(ready, "an engine is ready")
     assert os.stat(place.address).st_mode & 0o777 == 0o600
     given = {"terminals": [False] * 3, "encodings": [["utf-8", "strict"]] * 2}
-    assert b"8081" in ask(place, "search", silence_s=60.0, line=["search", "staging port"], **given).out
+    assert (
+        b"8081"
+        in ask(place, "search", silence_s=60.0, line=["search", "staging port"], **given).out
+    )
     port, _ = secret_of(place.address)
     with socket.create_connection(("127.0.0.1", port), 30.0) as stranger:
-        stranger.sendall(b"0" * 64 + b"\n" + b"1" * 64 + b'\n{"notewell": "0.1.0", "call": "status"}\n')
+        stranger.sendall(
+            b"0" * 64 + b"\n" + b"1" * 64 + b'\n{"notewell": "0.1.0", "call": "status"}\n'
+        )
         lines = stranger.makefile("rb").read().splitlines()
     assert len(lines) == 1, "its own proof, and no word more"
     ask(place, "stop", silence_s=60.0)
@@ -267,10 +298,13 @@ def test_a_hook_beside_it_gives_what_it_gives_alone(desk: Desk) -> None:
     assert b"8081" in beside
     assert beside == alone
     assert desk.status()["answered"] == 1
-    assert desk.run("hook", "prompt", sent=hooked(desk, "two")).stdout == b"", "nothing twice in a session"
+    assert desk.run("hook", "prompt", sent=hooked(desk, "two")).stdout == b"", (
+        "nothing twice in a session"
+    )
     assert desk.run("hook", "prompt", sent=b'{"prompt": "ok thanks"}').stdout == b""
     assert (
-        desk.run("hook", "session-start", sent=b"{}").stdout == desk.alone("hook", "session-start", sent=b"{}").stdout
+        desk.run("hook", "session-start", sent=b"{}").stdout
+        == desk.alone("hook", "session-start", sent=b"{}").stdout
     )
     desk.run("hook", "session-end", sent=b"{}")
     assert desk.status()["answered"] == 5
@@ -300,12 +334,22 @@ def test_there_are_not_too_many(desk: Desk, tmp_path: Path) -> None:
     for one in taken:
         one.close()
     desk.run("search", "otter", "-w", str(wide))
-    until(lambda: len(json.loads(desk.run("engine", "status", "--json").stdout)["engines"]) == 2, "another one runs")
+    until(
+        lambda: len(json.loads(desk.run("engine", "status", "--json").stdout)["engines"]) == 2,
+        "another one runs",
+    )
 
 
 @pytest.mark.parametrize(
     "line",
-    [["engine", "stop"], ["remember", "A walrus."], ["index", "--force"], ["config"], ["mcp"], ["get", "x"]],
+    [
+        ["engine", "stop"],
+        ["remember", "A walrus."],
+        ["index", "--force"],
+        ["config"],
+        ["mcp"],
+        ["get", "x"],
+    ],
 )
 def test_it_answers_searches_and_no_other_command(desk: Desk, line: list[str]) -> None:
     desk.start()
@@ -335,10 +379,22 @@ def test_a_project_with_modules_of_its_own_gets_its_engine(desk: Desk) -> None:
 def test_it_keeps_no_folder_of_its_callers_in_use(desk: Desk, tmp_path: Path) -> None:
     stick = tmp_path / "stick"
     stick.mkdir()
-    words = [sys.executable, "-P", "-m", "notewell", "search", "staging port", "-w", os.path.relpath(desk.root, stick)]
+    words = [
+        sys.executable,
+        "-P",
+        "-m",
+        "notewell",
+        "search",
+        "staging port",
+        "-w",
+        os.path.relpath(desk.root, stick),
+    ]
     subprocess.run(words, cwd=stick, env=desk.env, capture_output=True, check=True, timeout=60)
     process = Path("/proc", str(desk.wait_ready()["pid"]))
-    used = [os.readlink(process / "cwd"), *(os.readlink(one) for one in (process / "fd").iterdir() if one.is_symlink())]
+    used = [
+        os.readlink(process / "cwd"),
+        *(os.readlink(one) for one in (process / "fd").iterdir() if one.is_symlink()),
+    ]
     assert used[0] == "/"
     assert not [one for one in used if one.startswith(str(stick))]
 
@@ -364,7 +420,10 @@ def test_what_killed_ones_have_left_is_removed_and_nothing_else(desk: Desk) -> N
     with locked(Path(held.lock), wait_s=0.0):  # one that is being started
         desk.run("engine", "status")
         assert sorted(os.listdir(folder)) == sorted(
-            ["something else", *map(os.path.basename, (young.begun, young.lock, held.lock, held.host))]
+            [
+                "something else",
+                *map(os.path.basename, (young.begun, young.lock, held.lock, held.host)),
+            ]
         )
     os.utime(young.begun, (1, 1))
     desk.start()  # an engine does the same as soon as it has time
@@ -377,7 +436,9 @@ def test_a_hook_is_about_the_workspace_that_its_caller_found(desk: Desk, tmp_pat
     desk.env["NOTEWELL_HOOK_DEADLINE_S"] = "60"
     desk.start()
     sent = PROMPT % (b"%s", os.fsencode(tmp_path))
-    alone = desk.run("hook", "prompt", sent=sent % b"one", NOTEWELL_WORKSPACE=".", NOTEWELL_ENGINE_ENABLED="0").stdout
+    alone = desk.run(
+        "hook", "prompt", sent=sent % b"one", NOTEWELL_WORKSPACE=".", NOTEWELL_ENGINE_ENABLED="0"
+    ).stdout
     beside = desk.run("hook", "prompt", sent=sent % b"two", NOTEWELL_WORKSPACE=".").stdout
     named = desk.run("hook", "prompt", "-w", ".", sent=sent % b"three").stdout
     assert b"8081" in alone

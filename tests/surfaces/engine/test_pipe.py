@@ -1,4 +1,6 @@
-"""`notewell mcp` beside an engine: a thin pipe, whose client notices nothing of what happens to the engine."""
+"""`notewell mcp` beside an engine: a thin pipe, whose client notices nothing of what happens to the
+engine.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class Client:
     """A plain client of the protocol, line by line."""
 
     def __init__(self, desk: Desk, *words: str, **more: Any) -> None:
-        self.process = desk.spawn("mcp", *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **more)
+        self.process = desk.spawn(
+            "mcp", *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **more
+        )
         self._number = 0
 
     def send(self, **message: Any) -> None:
@@ -45,14 +49,18 @@ class Client:
 
     def greet(self) -> Client:
         info = {"name": "test", "version": "1"}
-        found = self.ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=info)
+        found = self.ask(
+            "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=info
+        )
         assert found["result"]["serverInfo"]["name"] == "notewell"
         self.send(method="notifications/initialized")
         return self
 
     def search(self, query: str = "staging port") -> str:
         return str(
-            self.ask("tools/call", name="memory_search", arguments={"query": query})["result"]["content"][0]["text"]
+            self.ask("tools/call", name="memory_search", arguments={"query": query})["result"][
+                "content"
+            ][0]["text"]
         )
 
     def close(self) -> None:
@@ -157,7 +165,9 @@ def test_a_server_of_its_own_sees_paths_from_where_its_client_works(desk: Desk) 
     engine = desk.start()
     client = Client(desk, "-w", "..", cwd=desk.root / "memory").greet()
     engine.send_signal(signal.SIGSTOP)
-    found = client.ask("tools/call", name="memory_get", arguments={"reference": "./deploy.md"})["result"]
+    found = client.ask("tools/call", name="memory_get", arguments={"reference": "./deploy.md"})[
+        "result"
+    ]
     assert "Fridays" in found["content"][0]["text"]
     client.close()
 
@@ -173,7 +183,9 @@ def test_an_engine_that_hangs_in_the_middle_is_replaced_by_a_server_of_its_own(d
 
 
 def test_after_a_while_an_engine_answers_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a process for the client: the pipe itself, with servers that only remember what they are sent."""
+    """Without a process for the client: the pipe itself, with servers that only remember what they
+    are sent.
+    """
     monkeypatch.setattr(pipe, "_SOON_S", 0.0)
     made: list[Heard] = []
 
@@ -218,7 +230,9 @@ def test_it_offers_what_its_options_say(desk: Desk) -> None:
 def test_paths_start_where_the_client_works(desk: Desk) -> None:
     desk.start()
     inner = Client(desk, "-w", str(desk.root), cwd=desk.root / "memory").greet()
-    found = inner.ask("tools/call", name="memory_get", arguments={"reference": "./deploy.md"})["result"]
+    found = inner.ask("tools/call", name="memory_get", arguments={"reference": "./deploy.md"})[
+        "result"
+    ]
     assert "Fridays" in found["content"][0]["text"]
     inner.close()
 
@@ -227,7 +241,9 @@ def test_what_makes_no_sense_gets_an_error_as_ever(desk: Desk) -> None:
     desk.start()
     client = Client(desk).greet()
     assert client.process.stdin is not None
-    client.process.stdin.write(b'{"id": 7, nonsense\n\n{"jsonrpc": "2.0", "id": 8, "method": "no/such"}\n')
+    client.process.stdin.write(
+        b'{"id": 7, nonsense\n\n{"jsonrpc": "2.0", "id": 8, "method": "no/such"}\n'
+    )
     client.process.stdin.flush()
     assert client.hear(7)["error"]["code"] == -32700
     assert client.hear(8)["error"]["code"] == -32601
@@ -249,7 +265,9 @@ def test_all_that_was_asked_before_the_end_is_answered(desk: Desk) -> None:
     client = Client(desk).greet()
     for number in (10, 11, 12):
         arguments = {"query": f"deploy {number}"}
-        client.send(id=number, method="tools/call", params={"name": "memory_search", "arguments": arguments})
+        client.send(
+            id=number, method="tools/call", params={"name": "memory_search", "arguments": arguments}
+        )
     assert client.process.stdin is not None
     client.process.stdin.close()
     assert client.process.stdout is not None

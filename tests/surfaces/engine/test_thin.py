@@ -22,12 +22,29 @@ from tests.surfaces.engine.conftest import Desk
 
 WORDS = st.one_of(
     st.sampled_from(
-        [*sorted(thin.COMMANDS), *thin.OPENING, *sorted(thin.SEARCHING), *sorted(thin.SEARCH_FLAGS), "--read-only", "-",
-         "--", "--json=1", "-k3", "-k=3", "-wx", "-kw", "-x", "--since=2026", "--setting=search.limit=3", "deploy", "3",
-         "a=b"]
+        [
+            *sorted(thin.COMMANDS),
+            *thin.OPENING,
+            *sorted(thin.SEARCHING),
+            *sorted(thin.SEARCH_FLAGS),
+            "--read-only",
+            "-",
+            "--",
+            "--json=1",
+            "-k3",
+            "-k=3",
+            "-wx",
+            "-kw",
+            "-x",
+            "--since=2026",
+            "--setting=search.limit=3",
+            "deploy",
+            "3",
+            "a=b",
+        ]
     ),
     st.text(max_size=5),
-)  # fmt: skip
+)
 
 
 def options_of(command: click.Command, *, flags: bool) -> set[str]:
@@ -44,7 +61,9 @@ def test_it_knows_all_commands_and_all_options_of_a_search() -> None:
 
 
 def told_by_click(line: list[str]) -> tuple[str, dict[str, Any]] | None:
-    """The command and the options of a line; None where something is wrong with it, which an engine leaves to click."""
+    """The command and the options of a line; None where something is wrong with it, which an engine
+    leaves to click.
+    """
     try:
         with cli.make_context("notewell", list(line)) as context:
             first: list[str] = getattr(context, "_protected_args", [])
@@ -74,11 +93,24 @@ def test_what_it_reads_click_reads_in_the_same_way(line: list[str]) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        [], ["--help"], ["search"], ["search", "-"], ["search", "--", "-x"], ["get", "x"], ["mcp", "x"], ["x", "-x3"],
-        ["x", "--setting", "engine.enabled=1"], ["x", "--setting", "y"], ["x", "--index", "relative.sqlite"],
-        ["x", "-w"], ["x", "--read-only"], ["mcp", "--since", "2026"], ["x", "--unknown"], ["x", "-w", ""],
+        [],
+        ["--help"],
+        ["search"],
+        ["search", "-"],
+        ["search", "--", "-x"],
+        ["get", "x"],
+        ["mcp", "x"],
+        ["x", "-x3"],
+        ["x", "--setting", "engine.enabled=1"],
+        ["x", "--setting", "y"],
+        ["x", "--index", "relative.sqlite"],
+        ["x", "-w"],
+        ["x", "--read-only"],
+        ["mcp", "--since", "2026"],
+        ["x", "--unknown"],
+        ["x", "-w", ""],
     ],
-)  # fmt: skip
+)
 def test_what_is_not_certain_is_done_here(line: list[str], root: Path) -> None:
     assert thin.asked(line, {"XDG_RUNTIME_DIR": str(root)}) is None
 
@@ -93,7 +125,12 @@ def test_it_asks_nobody_where_engines_are_not_wanted(desk: Desk) -> None:
 def test_whatever_an_answer_depends_on_names_another_engine(tmp_path: Path) -> None:
     env = {"HOME": "/home/a", "PATH": "/bin", "NOTEWELL_WORKSPACE": "/x"}
     first = name_of("/notes", (), env)
-    assert name_of("/notes", (), {**env, "PATH": "/usr/bin", "NOTEWELL_WORKSPACE": "/y", "COLUMNS": "9"}) == first
+    assert (
+        name_of(
+            "/notes", (), {**env, "PATH": "/usr/bin", "NOTEWELL_WORKSPACE": "/y", "COLUMNS": "9"}
+        )
+        == first
+    )
     others = [
         name_of("/other", (), env),
         name_of("/notes", ("--model", "none"), env),
@@ -131,7 +168,12 @@ def test_a_command_beside_an_engine_loads_almost_nothing(desk: Desk) -> None:
         "assert code == 0 and not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=desk.root, env=desk.env, capture_output=True, timeout=60, check=False
+        [sys.executable, "-c", code],
+        cwd=desk.root,
+        env=desk.env,
+        capture_output=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
     assert b"8081" in done.stdout

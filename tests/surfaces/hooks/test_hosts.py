@@ -9,7 +9,11 @@ import pytest
 from notewell.surfaces.hooks.hosts import EVENTS, HOSTS, Reply
 
 SAID = Reply("some notes", "notewell: 1 note, 10 tokens")
-NAMES = {"claude-code": "UserPromptSubmit", "codex": "UserPromptSubmit", "gemini-cli": "BeforeAgent"}
+NAMES = {
+    "claude-code": "UserPromptSubmit",
+    "codex": "UserPromptSubmit",
+    "gemini-cli": "BeforeAgent",
+}
 
 
 @pytest.mark.parametrize(("host", "name"), NAMES.items())
@@ -23,7 +27,10 @@ def test_text_goes_back_with_the_name_of_the_event(host: str, name: str) -> None
 
 
 def test_cursor_lets_the_prompt_go_on() -> None:
-    assert HOSTS["cursor"].answer("prompt", SAID) == {"continue": True, "additional_context": "some notes"}
+    assert HOSTS["cursor"].answer("prompt", SAID) == {
+        "continue": True,
+        "additional_context": "some notes",
+    }
     assert HOSTS["cursor"].answer("session-start", SAID) == {"additional_context": "some notes"}
 
 

@@ -23,7 +23,9 @@ def journal(tmp_path: Path) -> Journal:
 
 
 def add(journal: Journal, prompt: str, passages: Sequence[Passage] = PASSAGES) -> str:
-    journal.add(host="codex", workspace=Path("/w"), prompt=prompt, tokens=10, passages=passages, now=NOW)
+    journal.add(
+        host="codex", workspace=Path("/w"), prompt=prompt, tokens=10, passages=passages, now=NOW
+    )
     return journal.entries()[-1].id
 
 
@@ -34,7 +36,12 @@ def files(journal: Journal) -> list[Path]:
 def test_what_was_injected_is_listed_without_secrets_and_shortened(journal: Journal) -> None:
     add(journal, "use the token ghp_" + "a1B2" * 9 + "\nfor " + "very " * 100 + "long")
     (entry,) = journal.entries()
-    assert (entry.host, entry.workspace, entry.tokens, entry.passages) == ("codex", "/w", 10, PASSAGES)
+    assert (entry.host, entry.workspace, entry.tokens, entry.passages) == (
+        "codex",
+        "/w",
+        10,
+        PASSAGES,
+    )
     assert "ghp_" not in entry.prompt
     assert "\n" not in entry.prompt
     assert len(entry.prompt) <= 160
@@ -50,7 +57,9 @@ def test_nobody_else_can_read_it(journal: Journal) -> None:
     assert {p.stat().st_mode & 0o777 for p in journal.folder.rglob("*") if p.is_dir()} == {0o700}
 
 
-def test_a_log_that_is_full_loses_its_oldest_lines(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_is_full_loses_its_oldest_lines(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(journal_, "_MOST_BYTES", 3000)
     for number in range(40):
         add(journal, f"prompt {number}")
@@ -72,7 +81,11 @@ def test_a_session_remembers_what_it_was_given(journal: Journal) -> None:
     journal.saw("one", ["a", "b"])
     journal.saw("one", ["c"])
     journal.saw("", ["d"])
-    assert (journal.seen("one"), journal.seen("two"), journal.seen("")) == ({"a", "b", "c"}, set(), set())
+    assert (journal.seen("one"), journal.seen("two"), journal.seen("")) == (
+        {"a", "b", "c"},
+        set(),
+        set(),
+    )
     journal.forget("one")
     journal.forget("one")
     assert journal.seen("one") == set()

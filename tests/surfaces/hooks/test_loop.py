@@ -33,23 +33,34 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
 
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
-    return {**ENV, "XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    return {
+        **ENV,
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+    }
 
 
 @pytest.fixture
 def notes(root: Path, write: Write, env: dict[str, str]) -> Path:
-    write("memory/2026-09-03.md", "# Staging\n\nThe staging host answers on port 9443.\n\n- [ ] close port 8081\n")
+    write(
+        "memory/2026-09-03.md",
+        "# Staging\n\nThe staging host answers on port 9443.\n\n- [ ] close port 8081\n",
+    )
     with Memory.open(root, env=env) as memory:
         memory.sync()
     return root
 
 
-def call(event: Event, cwd: Path, env: dict[str, str], host: str = "opencode", **more: Any) -> dict[str, Any]:
+def call(
+    event: Event, cwd: Path, env: dict[str, str], host: str = "opencode", **more: Any
+) -> dict[str, Any]:
     given = {"session_id": "s", "cwd": str(cwd), **more}
     return respond(event, HOSTS[host], json.dumps(given).encode(), env)
 
 
-def test_a_prompt_gets_its_note_once(notes: Path, env: dict[str, str], started: list[Sequence[str]]) -> None:
+def test_a_prompt_gets_its_note_once(
+    notes: Path, env: dict[str, str], started: list[Sequence[str]]
+) -> None:
     first = call("prompt", notes, env, prompt=ASKED)
     assert "9443" in first["context"]
     assert re.fullmatch(r"notewell: 1 note, \d+ tokens", first["receipt"])
@@ -61,7 +72,10 @@ def test_a_prompt_gets_its_note_once(notes: Path, env: dict[str, str], started: 
 
 @pytest.mark.parametrize("lost", [("compact", {}), ("session-start", {"source": "compact"})])
 def test_after_compaction_it_may_come_again(
-    notes: Path, env: dict[str, str], started: list[Sequence[str]], lost: tuple[Event, dict[str, str]]
+    notes: Path,
+    env: dict[str, str],
+    started: list[Sequence[str]],
+    lost: tuple[Event, dict[str, str]],
 ) -> None:
     call("prompt", notes, env, prompt=ASKED)
     call(lost[0], notes, env, **lost[1])
@@ -76,13 +90,17 @@ def test_a_session_that_goes_on_gets_nothing_twice(
     assert call("prompt", notes, env, prompt=ASKED) == {}
 
 
-def test_what_is_marked_useless_stays_away(notes: Path, env: dict[str, str], started: list[Sequence[str]]) -> None:
+def test_what_is_marked_useless_stays_away(
+    notes: Path, env: dict[str, str], started: list[Sequence[str]]
+) -> None:
     call("prompt", notes, env, prompt=ASKED)
     Journal(env).mark(Journal(env).entries()[0].id)
     assert call("prompt", notes, env, prompt="the port of staging?", session_id="next") == {}
 
 
-@pytest.mark.parametrize("prompt", ["ok thanks", "", "/clear", None, 3, ["which port does staging answer on?"]])
+@pytest.mark.parametrize(
+    "prompt", ["ok thanks", "", "/clear", None, 3, ["which port does staging answer on?"]]
+)
 def test_small_talk_opens_nothing(
     notes: Path, env: dict[str, str], prompt: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,15 +109,22 @@ def test_small_talk_opens_nothing(
 
 
 @pytest.mark.parametrize("key", ["TOKENS", "BRIEF_TOKENS"])
-def test_each_part_can_be_turned_off(notes: Path, env: dict[str, str], key: str, started: list[Sequence[str]]) -> None:
+def test_each_part_can_be_turned_off(
+    notes: Path, env: dict[str, str], key: str, started: list[Sequence[str]]
+) -> None:
     off = {**env, f"NOTEWELL_HOOK_{key}": "0"}
     assert (call("prompt", notes, off, prompt=ASKED) == {}) is (key == "TOKENS")
     assert (call("session-start", notes, off) == {}) is (key == "BRIEF_TOKENS")
 
 
-def test_the_brief_comes_at_the_start(notes: Path, env: dict[str, str], started: list[Sequence[str]]) -> None:
+def test_the_brief_comes_at_the_start(
+    notes: Path, env: dict[str, str], started: list[Sequence[str]]
+) -> None:
     found = call("session-start", notes, env, host="claude-code", source="startup")
-    assert "- [ ] close port 8081 (memory/2026-09-03.md#L5)" in found["hookSpecificOutput"]["additionalContext"]
+    assert (
+        "- [ ] close port 8081 (memory/2026-09-03.md#L5)"
+        in found["hookSpecificOutput"]["additionalContext"]
+    )
     assert re.fullmatch(r"notewell: brief of 1 note, \d+ tokens", found["systemMessage"])
     (entry,) = Journal(env).entries()
     assert entry.prompt == ""
@@ -149,13 +174,22 @@ def test_keeping_reads_transcripts_where_they_are_a_source(
     env = {**os.environ, **env}
     folder = tmp_path / "claude/projects" / re.sub(r"[^A-Za-z0-9]", "-", os.path.realpath(notes))
     folder.mkdir(parents=True)
-    said = {"type": "user", "message": {"role": "user", "content": "The quokka budget is 77 euros."}}
+    said = {
+        "type": "user",
+        "message": {"role": "user", "content": "The quokka budget is 77 euros."},
+    }
     (folder / "one.jsonl").write_text(json.dumps(said) + "\n", encoding="utf-8")
     for sources, found in (("memory", 0), ("memory,sessions", 1)):
         own = {**env, "NOTEWELL_SOURCES": sources}
         keep(notes, own, wait_s=0.0, embed_s=60.0)
         with Memory.open(notes, env=own) as memory:
-            assert sum(h.chunk.source == "sessions" for h in memory.search("quokka budget", sync=False).hits) == found
+            assert (
+                sum(
+                    h.chunk.source == "sessions"
+                    for h in memory.search("quokka budget", sync=False).hits
+                )
+                == found
+            )
 
 
 def test_keeping_leaves_it_to_whoever_is_at_it(notes: Path, env: dict[str, str]) -> None:
@@ -166,7 +200,9 @@ def test_keeping_leaves_it_to_whoever_is_at_it(notes: Path, env: dict[str, str])
             keep(notes, env, wait_s=0.01, embed_s=60.0)
 
 
-def test_a_damaged_index_is_made_again(notes: Path, env: dict[str, str], started: list[Sequence[str]]) -> None:
+def test_a_damaged_index_is_made_again(
+    notes: Path, env: dict[str, str], started: list[Sequence[str]]
+) -> None:
     (notes / ".notewell/index.sqlite").write_bytes(b"no index at all" * 1000)
     assert "9443" in call("prompt", notes, env, prompt=ASKED)["context"]
 

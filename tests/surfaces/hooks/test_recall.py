@@ -18,7 +18,10 @@ ANY = replace(HookSettings(), confidence=0.0)
 @pytest.fixture(autouse=True)
 def notes(write: Write) -> None:
     for number in range(8):
-        write(f"memory/n{number}.md", f"# Staging {number}\n\nThe staging port of service {number} is 80{number}0.\n")
+        write(
+            f"memory/n{number}.md",
+            f"# Staging {number}\n\nThe staging port of service {number} is 80{number}0.\n",
+        )
 
 
 def test_at_most_three_passages_within_the_budget(memory: Memory) -> None:
@@ -30,7 +33,10 @@ def test_at_most_three_passages_within_the_budget(memory: Memory) -> None:
 
 
 def test_of_one_note_the_best_passage_alone(memory: Memory, write: Write) -> None:
-    write("memory/ports.md", "".join(f"## Port {n}\n\nThe staging port number {n} is open.\n\n" for n in range(4)))
+    write(
+        "memory/ports.md",
+        "".join(f"## Port {n}\n\nThe staging port number {n} is open.\n\n" for n in range(4)),
+    )
     _, hits = recall(memory, "which staging port number is open", ANY)
     paths = [h.chunk.path for h in hits]
     assert "memory/ports.md" in paths

@@ -32,12 +32,24 @@ FAILURES = (
 )
 # Written by somebody who had not read the rules, which know few of them.
 OTHER_FAILURES = (
-    "Sorry, I have no idea. Nothing relevant came up in memory; maybe ask a colleague who was around at the time.",
-    "Hmm, that isn't covered in any of the Markdown files. The closest is deploy.md, which is about something else.",
+    (
+        "Sorry, I have no idea. Nothing relevant came up in memory; maybe ask a colleague who was "
+        "around at the time."
+    ),
+    (
+        "Hmm, that isn't covered in any of the Markdown files. The closest is deploy.md, which is "
+        "about something else."
+    ),
     "I'm afraid I drew a blank here. You may want to check Confluence or Slack.",
     "My search for {asked} returned zero results.",
-    "That information doesn't appear to exist in the codebase. Typically, teams keep such a thing in a runbook.",
-    'I checked `MEMORY.md` and `memory/auth.md`:\n\n- MEMORY.md: only general facts\n\nSo I can\'t answer "{asked}".',
+    (
+        "That information doesn't appear to exist in the codebase. Typically, teams keep such a thing "
+        "in a runbook."
+    ),
+    (
+        "I checked `MEMORY.md` and `memory/auth.md`:\n\n- MEMORY.md: only general facts\n\nSo I "
+        'can\'t answer "{asked}".'
+    ),
     "Das geht aus den Dateien nicht hervor.",
     "Keine Ahnung – in den Unterlagen steht dazu kein Wort.",
     "Hierzu liegen mir keine Informationen vor. Bitte frag jemanden aus dem Team.",
@@ -65,14 +77,18 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 
 
 @pytest.fixture(scope="module", params=[FAILURES, OTHER_FAILURES], ids=["known wordings", "others"])
-def talked_about(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+def talked_about(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Memory]:
     base = tmp_path_factory.mktemp("talked")
     root = shutil.copytree(NOTES["sample"], base / "notes")
     chats = base / "chats"
     chats.mkdir()
     for number, (prompt, failure) in enumerate(zip(PROMPTS, cycle(request.param), strict=False)):
         (chats / f"{number:08d}.jsonl").write_text(transcript(root, number, prompt, failure))
-    with Memory.open(root, env={}, sources=["memory", "sessions"], sessions__paths=[str(chats)]) as memory:
+    with Memory.open(
+        root, env={}, sources=["memory", "sessions"], sessions__paths=[str(chats)]
+    ) as memory:
         memory.sync()
         yield memory
 
@@ -101,10 +117,14 @@ def is_first(memory: Memory, prompt: Prompt) -> bool:
     return any(answers(hit, prompt) for hit in memory.search(prompt.text, limit=1).hits)
 
 
-def test_every_prompt_that_is_helped_is_helped_after_it_failed_once(notes: Memory, talked_about: Memory) -> None:
+def test_every_prompt_that_is_helped_is_helped_after_it_failed_once(
+    notes: Memory, talked_about: Memory
+) -> None:
     sure = HookSettings().confidence + SPARE
     helped = [
-        prompt for prompt in PROMPTS if any(answers(h, prompt) and h.confidence >= sure for h in given(notes, prompt))
+        prompt
+        for prompt in PROMPTS
+        if any(answers(h, prompt) and h.confidence >= sure for h in given(notes, prompt))
     ]
     assert len(helped) > len(PROMPTS) / 2
     lost = [p.text for p in helped if not any(answers(h, p) for h in given(talked_about, p))]
@@ -113,7 +133,10 @@ def test_every_prompt_that_is_helped_is_helped_after_it_failed_once(notes: Memor
 
 def test_a_question_in_other_words_is_helped_too(notes: Memory, talked_about: Memory) -> None:
     def helped(memory: Memory) -> set[str]:
-        found = {text: {h.chunk.path for h in recall(memory, text, HookSettings())[1]} for text in REWORDED}
+        found = {
+            text: {h.chunk.path for h in recall(memory, text, HookSettings())[1]}
+            for text in REWORDED
+        }
         return {text for text, path in REWORDED.items() if path in found[text]}
 
     assert len(helped(notes)) > len(REWORDED) / 2
@@ -124,7 +147,9 @@ def test_nothing_of_the_failures_is_given(talked_about: Memory) -> None:
     for prompt in PROMPTS:
         found = talked_about.search(prompt.text, limit=100).hits
         assert any(h.chunk.text == prompt.text for h in found), "the old question is read"
-        assert [h.chunk.text for h in given(talked_about, prompt) if h.chunk.source == "sessions"] == []
+        assert [
+            h.chunk.text for h in given(talked_about, prompt) if h.chunk.source == "sessions"
+        ] == []
 
 
 def test_a_search_puts_the_note_before_the_old_question(

@@ -1,4 +1,6 @@
-"""`notewell install` on a home with files of every agent: nothing foreign touched, and taken back to the byte."""
+"""`notewell install` on a home with files of every agent: nothing foreign touched, and taken back
+to the byte.
+"""
 
 from __future__ import annotations
 
@@ -77,16 +79,24 @@ def entries(one: Agent, text: str) -> dict[str, object]:
 
 def everything(home: Path) -> dict[str, bytes]:
     """Every file of a home with its bytes, and every folder that is made for skills and plugins."""
-    made = [p for p in home.rglob("*") if p.is_file() or p.name in ("skills", "plugins", "notewell")]
+    made = [
+        p for p in home.rglob("*") if p.is_file() or p.name in ("skills", "plugins", "notewell")
+    ]
     return {str(p.relative_to(home)): p.read_bytes() if p.is_file() else b"" for p in made}
 
 
 def hook_file(one: Agent) -> Path:
-    return next(e.file for e in one.edits(["notewell"], "", os.environ, hooks=True) if e.file.name == one.hooks)
+    return next(
+        e.file
+        for e in one.edits(["notewell"], "", os.environ, hooks=True)
+        if e.file.name == one.hooks
+    )
 
 
 @pytest.mark.parametrize("name", SERVED)
-def test_an_entry_is_added_beside_foreign_ones_and_taken_back(home: Path, capsys: Capture, name: str) -> None:
+def test_an_entry_is_added_beside_foreign_ones_and_taken_back(
+    home: Path, capsys: Capture, name: str
+) -> None:
     one = AGENTS[name]
     before = foreign(one)
     file = place(home, one, before)
@@ -95,7 +105,11 @@ def test_an_entry_is_added_beside_foreign_ones_and_taken_back(home: Path, capsys
     assert run(["install", name, "--yes", "-w", "notes"]) == 0
     after = file.read_text(encoding="utf-8")
     assert set(entries(one, after)) == {"other", NAME}
-    assert all(line.strip() in after for line in before.splitlines() if "//" in line or "#" in line or "/*" in line)
+    assert all(
+        line.strip() in after
+        for line in before.splitlines()
+        if "//" in line or "#" in line or "/*" in line
+    )
     assert file.stat().st_mode & 0o777 == 0o640
     shown = capsys.readouterr()
     assert "+" in shown.err  # the difference comes before the writing
@@ -117,7 +131,9 @@ def test_a_home_without_files_is_empty_again_afterwards(home: Path, name: str) -
     assert not [p for p in files if p.name.endswith(BACKUP)]
     assert any(os.path.abspath("notes") in p.read_text(encoding="utf-8") for p in files)
     assert run(["install", name, "--uninstall", "--yes"]) == 0
-    assert not list(home.rglob("*")), "a folder that is left looks like an agent to the next install"
+    assert not list(home.rglob("*")), (
+        "a folder that is left looks like an agent to the next install"
+    )
 
 
 @pytest.mark.parametrize("name", HOOKS)
@@ -181,18 +197,35 @@ def test_without_hooks_there_are_only_the_tools_and_the_skill(home: Path) -> Non
     names = sorted(p.name for p in home.rglob("*") if p.is_file())
     assert names == [".claude.json", "SKILL.md", "SKILL.md", "opencode.json"]
     assert run(["install", "openclaw", "--yes", "--no-hooks"]) == 0
-    assert "allowConversationAccess" not in AGENTS["openclaw"].file(os.environ).read_text(encoding="utf-8")
+    assert "allowConversationAccess" not in AGENTS["openclaw"].file(os.environ).read_text(
+        encoding="utf-8"
+    )
 
 
 def test_the_entry_starts_a_server_that_answers(home: Path, root: Path) -> None:
     """What is written is what the agent will run."""
     assert run(["install", "cursor", "--yes", "-w", str(root)]) == 0
-    entry = json.loads(AGENTS["cursor"].file(os.environ).read_text(encoding="utf-8"))["mcpServers"][NAME]
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}  # fmt: skip
+    entry = json.loads(AGENTS["cursor"].file(os.environ).read_text(encoding="utf-8"))["mcpServers"][
+        NAME
+    ]
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        },
+    }
     command = [entry["command"], *entry["args"]]
     done = subprocess.run(
-        command, input=json.dumps(hello) + "\n", capture_output=True, text=True, timeout=30, check=True
+        command,
+        input=json.dumps(hello) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
     )
     assert json.loads(done.stdout.splitlines()[0])["result"]["serverInfo"]["name"] == "notewell"
 
@@ -213,7 +246,10 @@ def test_without_names_those_that_are_there_are_taken(home: Path, capsys: Captur
     place(home, AGENTS["claude-desktop"], "{}\n")
     assert run(["install", "--yes", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert {(c["name"], c["verdict"]) for c in told["changes"]} == {("cursor", "written"), ("codex", "written")}
+    assert {(c["name"], c["verdict"]) for c in told["changes"]} == {
+        ("cursor", "written"),
+        ("codex", "written"),
+    }
     assert any("notewell install claude-desktop -w FOLDER" in note for note in told["notes"])
     assert any("/hooks" in note for note in told["notes"])
     assert any("MEMORY.md" in note for note in told["notes"])  # how the workspace is found
@@ -246,7 +282,9 @@ def test_json_without_yes_writes_nothing(home: Path, capsys: Capture) -> None:
     assert file.read_text(encoding="utf-8") == "{}\n"
 
 
-def test_where_nobody_answers_it_says_what_to_add(home: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nobody_answers_it_says_what_to_add(
+    home: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert run(["install", "cursor"]) == 2
     assert "--yes" in capsys.readouterr().err
@@ -270,7 +308,8 @@ def test_a_file_that_cannot_be_read_is_left_alone(home: Path, capsys: Capture, b
 
 
 @pytest.mark.parametrize(
-    "broken", ['{"hooks": []}', '{"hooks": {"stop": 5}}', "[]", "{", '{"hooks": {"stop": [5, null]}}']
+    "broken",
+    ['{"hooks": []}', '{"hooks": {"stop": 5}}', "[]", "{", '{"hooks": {"stop": [5, null]}}'],
 )
 def test_strange_hooks_are_refused_or_kept(home: Path, broken: str) -> None:
     file = hook_file(AGENTS["cursor"])
@@ -284,7 +323,9 @@ def test_strange_hooks_are_refused_or_kept(home: Path, broken: str) -> None:
 
 
 def test_an_uninstall_where_nothing_is_says_so(home: Path, capsys: Capture) -> None:
-    assert run(["install", "claude-code", "cursor", "hermes", "openclaw", "--uninstall", "--yes"]) == 0
+    assert (
+        run(["install", "claude-code", "cursor", "hermes", "openclaw", "--uninstall", "--yes"]) == 0
+    )
     assert everything(home) == {}
     assert "removed" not in capsys.readouterr().out
 
@@ -297,9 +338,14 @@ def test_an_unknown_agent_is_named(capsys: Capture) -> None:
 def test_the_places_on_other_systems_and_by_variables() -> None:
     env = {"HOME": "/home/a", "APPDATA": "C:/Roaming"}
     code = AGENTS["vscode"]
-    assert str(code.file(env, system="darwin")) == "/home/a/Library/Application Support/Code/User/mcp.json"
+    assert (
+        str(code.file(env, system="darwin"))
+        == "/home/a/Library/Application Support/Code/User/mcp.json"
+    )
     assert str(code.file(env, system="win32")) == "C:/Roaming/Code/User/mcp.json"
-    assert str(code.file({**env, "XDG_CONFIG_HOME": "/x"}, system="linux")) == "/x/Code/User/mcp.json"
+    assert (
+        str(code.file({**env, "XDG_CONFIG_HOME": "/x"}, system="linux")) == "/x/Code/User/mcp.json"
+    )
     assert str(AGENTS["codex"].file({**env, "CODEX_HOME": "/c"})) == "/c/config.toml"
     assert str(AGENTS["claude-code"].file({**env, "CLAUDE_CONFIG_DIR": "/d"})) == "/d/.claude.json"
 
@@ -309,8 +355,14 @@ def openclaw(home: Path, value: Any) -> Path:
 
 
 def test_openclaw_gets_the_slot_and_loses_it_again(home: Path, capsys: Capture) -> None:
-    before = {"plugins": {"allow": ["voice"], "slots": {"memory": "memory-lancedb"}, "load": {"paths": ["/mine"]}},
-              "mcp": {"servers": {"notewell": {"command": "notewell"}, "other": {}}}}  # fmt: skip
+    before = {
+        "plugins": {
+            "allow": ["voice"],
+            "slots": {"memory": "memory-lancedb"},
+            "load": {"paths": ["/mine"]},
+        },
+        "mcp": {"servers": {"notewell": {"command": "notewell"}, "other": {}}},
+    }
     file = openclaw(home, before)
     assert run(["install", "openclaw", "--yes", "-w", str(home)]) == 0
     assert "memory-core" in capsys.readouterr().err  # which of the cures it took
@@ -319,22 +371,31 @@ def test_openclaw_gets_the_slot_and_loses_it_again(home: Path, capsys: Capture) 
     assert plugins["slots"]["memory"] == "memory-notewell"
     assert plugins["allow"] == ["voice", "memory-notewell"]
     assert plugins["load"]["paths"][0] == "/mine"
-    manifest = json.loads(Path(plugins["load"]["paths"][1], "openclaw.plugin.json").read_text(encoding="utf-8"))
+    manifest = json.loads(
+        Path(plugins["load"]["paths"][1], "openclaw.plugin.json").read_text(encoding="utf-8")
+    )
     assert manifest["id"] == "memory-notewell"
     entry = plugins["entries"]["memory-notewell"]
     assert set(entry["config"]) <= set(manifest["configSchema"]["properties"])
     assert entry["hooks"] == {"allowConversationAccess": True}
     assert made["mcp"]["servers"] == {"other": {}}
     # A person adds something, so that the old text cannot simply come back.
-    file.write_text(file.read_text(encoding="utf-8").replace('"voice"', '"voice", "more"'), encoding="utf-8")
+    file.write_text(
+        file.read_text(encoding="utf-8").replace('"voice"', '"voice", "more"'), encoding="utf-8"
+    )
     assert run(["install", "openclaw", "--uninstall", "--yes"]) == 0
     left = json5.loads(file.read_text(encoding="utf-8"))
     assert left["plugins"] == {
-        "allow": ["voice", "more"], "slots": {"memory": "memory-lancedb"}, "load": {"paths": ["/mine"]},
-    }  # fmt: skip
+        "allow": ["voice", "more"],
+        "slots": {"memory": "memory-lancedb"},
+        "load": {"paths": ["/mine"]},
+    }
 
 
-YAML = "model: x\nmemory:\n  # mine\n  memory_enabled: true\n  provider: honcho # now\nother:\n  provider: keep\n"
+YAML = (
+    "model: x\nmemory:\n  # mine\n  memory_enabled: true\n  provider: honcho # now\nother:\n  "
+    "provider: keep\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -348,7 +409,9 @@ YAML = "model: x\nmemory:\n  # mine\n  memory_enabled: true\n  provider: honcho 
     ],
 )
 @pytest.mark.parametrize("edited", [False, True])
-def test_hermes_gets_its_provider_and_loses_it_again(home: Path, before: str, line: str, *, edited: bool) -> None:
+def test_hermes_gets_its_provider_and_loses_it_again(
+    home: Path, before: str, line: str, *, edited: bool
+) -> None:
     file = place(home, AGENTS["hermes"], before)
     untouched = everything(home)
     assert run(["install", "hermes", "--yes"]) == 0
@@ -377,8 +440,9 @@ def test_a_memory_block_on_one_line_is_left_alone(home: Path) -> None:
 def test_a_missing_mcp_package_is_named(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     assert run(["install", "claude-code", "--print"]) == 0
-    assert 'note: the MCP server needs a package that is not installed: pip install "notewell[mcp]"' in (
-        capsys.readouterr().err
+    assert (
+        'note: the MCP server needs a package that is not installed: pip install "notewell[mcp]"'
+        in (capsys.readouterr().err)
     )
 
 

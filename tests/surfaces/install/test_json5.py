@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notewell.surfaces.install.json5 import loads, value, with_item, with_member, without_items, without_member
+from notewell.surfaces.install.json5 import (
+    loads,
+    value,
+    with_item,
+    with_member,
+    without_items,
+    without_member,
+)
 
 OURS = {"command": "notewell", "args": ["mcp"]}
 PATH = ["mcpServers", "notewell"]
@@ -28,12 +35,36 @@ def test_plain_json_reads_as_json_does(value: Any) -> None:
 
 
 def test_what_json5_allows_beyond_json() -> None:
-    text = "\ufeff// top\n{bare: 'it\\'s', $x: +1, \"y\": .5, /* in */ hex: 0xFF, far: -Infinity, list: [1, 2,],}\n"
-    assert loads(text) == {"bare": "it's", "$x": 1, "y": 0.5, "hex": 255, "far": -math.inf, "list": [1, 2]}
+    text = (
+        "\ufeff// top\n{bare: 'it\\'s', $x: +1, \"y\": .5, /* in */ hex: 0xFF, far: -Infinity, "
+        "list: [1, 2,],}\n"
+    )
+    assert loads(text) == {
+        "bare": "it's",
+        "$x": 1,
+        "y": 0.5,
+        "hex": 255,
+        "far": -math.inf,
+        "list": [1, 2],
+    }
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "{a}", "{a:1 b:2}", "[1 2]", "'x", "{} {}", "undefined", "{a:}", "[" * 5_000, '"\n', "{/*"]
+    "text",
+    [
+        "",
+        "{",
+        "{a}",
+        "{a:1 b:2}",
+        "[1 2]",
+        "'x",
+        "{} {}",
+        "undefined",
+        "{a:}",
+        "[" * 5_000,
+        '"\n',
+        "{/*",
+    ],
 )
 def test_what_is_none_is_refused_with_its_line(text: str) -> None:
     with pytest.raises(ValueError, match=r"line 1: .* expected"):
@@ -67,7 +98,9 @@ def test_a_member_is_added_and_taken_away_with_every_comment_in_place() -> None:
     assert without_member(added, PATH) == COMMENTED
 
 
-@given(st.dictionaries(st.text(min_size=1), values, max_size=4), st.sampled_from([None, 1, 2, "\t"]))
+@given(
+    st.dictionaries(st.text(min_size=1), values, max_size=4), st.sampled_from([None, 1, 2, "\t"])
+)
 def test_adding_then_taking_away_changes_nothing_else(before: dict[str, Any], indent: Any) -> None:
     before = {k: v for k, v in before.items() if k != "mcpServers"}
     text = json.dumps(before, indent=indent)

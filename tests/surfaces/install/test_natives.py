@@ -7,10 +7,24 @@ from hypothesis import strategies as st
 
 from notewell.surfaces.install.natives import _chosen, _unchosen
 
-LINES = st.sampled_from([
-    "model: x", "memory:", "memory: # mine", "  provider: honcho", "  provider:", "    limit: 3", "  # note", "",
-    "other:", "memory: {a: 1}", "\tprovider: y # z", "- item", "memory_limit: 3", "provider: top",
-])  # fmt: skip
+LINES = st.sampled_from(
+    [
+        "model: x",
+        "memory:",
+        "memory: # mine",
+        "  provider: honcho",
+        "  provider:",
+        "    limit: 3",
+        "  # note",
+        "",
+        "other:",
+        "memory: {a: 1}",
+        "\tprovider: y # z",
+        "- item",
+        "memory_limit: 3",
+        "provider: top",
+    ]
+)
 
 
 @given(st.lists(LINES, max_size=8), st.booleans())
@@ -29,7 +43,9 @@ def test_one_line_changes_and_changes_back(lines: list[str], ends: bool) -> None
     assert all("provider" in line for line in lost)
     after = _unchosen(made, before)
     assert "notewell" not in after
-    assert [one.rstrip() for one in after.splitlines() if one.strip()] == [one for one in lines if one.strip()]
+    assert [one.rstrip() for one in after.splitlines() if one.strip()] == [
+        one for one in lines if one.strip()
+    ]
 
 
 @given(st.text(max_size=60))

@@ -35,7 +35,9 @@ OPENCLAW = """{
 """
 
 
-def test_settings_of_openclaw_become_ours_and_the_rest_is_said(home: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_settings_of_openclaw_become_ours_and_the_rest_is_said(
+    home: Path, tmp_path: Path, capsys: Capture
+) -> None:
     theirs = tmp_path / "openclaw.json"
     theirs.write_text(OPENCLAW, encoding="utf-8")
     assert run(["install", "--settings-from", str(theirs), "--yes"]) == 0
@@ -46,7 +48,14 @@ def test_settings_of_openclaw_become_ours_and_the_rest_is_said(home: Path, tmp_p
     assert ours["search"] == {"limit": 8}
     assert ours["extra_paths"] == ["../team-docs", "/srv/notes"]
     assert "SECRET" not in file.read_text(encoding="utf-8") + shown
-    for words in ("minScore", "apiKey", "temporalDecay", "mmr", "weighted(vector=0.6, text=0.4)", "novelty"):
+    for words in (
+        "minScore",
+        "apiKey",
+        "temporalDecay",
+        "mmr",
+        "weighted(vector=0.6, text=0.4)",
+        "novelty",
+    ):
         assert words in shown
     assert "enabled:" not in shown
 
@@ -70,17 +79,32 @@ def carried(home: Path, tmp_path: Path, **search: Any) -> Settings:
     [
         ({"provider": "openai"}, ("openai", (), "", 0)),
         ({"provider": "local", "fallback": "openai"}, ("auto", ("local", "openai"), "", 0)),
-        ({"provider": "openai", "model": "text-embedding-3-large", "fallback": "gemini"}, ("auto",
-         ("openai/text-embedding-3-large", "gemini"), "", 0)),
-        ({"provider": "gemini", "model": "gemini-embedding-001", "outputDimensionality": 768, "fallback": "local"},
-         ("auto", ("gemini/gemini-embedding-001", "local"), "", 768)),
-        ({"provider": "openai", "fallback": "gemini", "remote": {"baseUrl": "https://example.org/v1"}}, ("openai", (),
-         "https://example.org/v1", 0)),
+        (
+            {"provider": "openai", "model": "text-embedding-3-large", "fallback": "gemini"},
+            ("auto", ("openai/text-embedding-3-large", "gemini"), "", 0),
+        ),
+        (
+            {
+                "provider": "gemini",
+                "model": "gemini-embedding-001",
+                "outputDimensionality": 768,
+                "fallback": "local",
+            },
+            ("auto", ("gemini/gemini-embedding-001", "local"), "", 768),
+        ),
+        (
+            {
+                "provider": "openai",
+                "fallback": "gemini",
+                "remote": {"baseUrl": "https://example.org/v1"},
+            },
+            ("openai", (), "https://example.org/v1", 0),
+        ),
         ({"provider": "bedrock", "model": "titan", "fallback": "none"}, ("auto", (), "", 0)),
         ({"provider": "openai", "fallback": "openai"}, ("openai", (), "", 0)),
         ({"provider": "none", "fallback": "openai"}, ("none", (), "", 0)),
     ],
-)  # fmt: skip
+)
 def test_what_is_carried_over_can_be_loaded_and_means_the_same(
     home: Path, tmp_path: Path, search: dict[str, Any], expected: tuple[Any, ...]
 ) -> None:
@@ -95,5 +119,8 @@ def test_the_whole_file_of_openclaw_can_be_loaded(home: Path, tmp_path: Path) ->
     theirs.write_text(OPENCLAW, encoding="utf-8")
     assert run(["install", "--settings-from", str(theirs), "--yes"]) == 0
     own = load(tmp_path, env={"XDG_CONFIG_HOME": str(home / ".config")})
-    assert (own.embed.model, own.embed.url) == ("gemini/gemini-embedding-001", "https://example.org/v1")
+    assert (own.embed.model, own.embed.url) == (
+        "gemini/gemini-embedding-001",
+        "https://example.org/v1",
+    )
     assert own.search.limit == 8

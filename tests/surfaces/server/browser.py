@@ -1,4 +1,6 @@
-"""A real browser at the page: it fails a test for whatever the browser objects to or sends elsewhere."""
+"""A real browser at the page: it fails a test for whatever the browser objects to or sends
+elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +16,29 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 QUIET = [
-    "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-quic",
-]  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-quic",
+]
 SCREENS = Path(__file__).parents[3] / "build" / "screens"
 AXE = Path(sys.prefix) / "node_modules/axe-core/axe.min.js"
 WAIT_MS = 60_000
 _VISITS = itertools.count(1)
 
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium: apt-get install chromium")
-needs_axe = pytest.mark.skipif(not AXE.exists(), reason="needs axe-core from npm: make .venv/.ready-browser")
+needs_chromium = pytest.mark.skipif(
+    CHROMIUM is None, reason="needs Debian's chromium: apt-get install chromium"
+)
+needs_axe = pytest.mark.skipif(
+    not AXE.exists(), reason="needs axe-core from npm: make .venv/.ready-browser"
+)
 
 
 @contextlib.contextmanager
@@ -48,8 +61,12 @@ class Tab:
 
     @contextlib.contextmanager
     def fresh(self, where: str = "") -> Iterator[Page]:
-        """The page as somebody sees it who opens it for the first time; a tab is cheaper to keep than to make."""
-        mark = "" if where.startswith("?") else f"?visit={next(_VISITS)}"  # another address loads the page again
+        """The page as somebody sees it who opens it for the first time; a tab is cheaper to keep
+        than to make.
+        """
+        mark = (
+            "" if where.startswith("?") else f"?visit={next(_VISITS)}"
+        )  # another address loads the page again
         self.page.goto(self.own + mark + where)
         ready(self.page)
         yield self.page
@@ -62,20 +79,32 @@ class Tab:
 def tab(
     browser: Browser, port: int, *, width: int = 1280, scheme: Any = "light", attacked: bool = False
 ) -> Iterator[Tab]:
-    """A tab of a fresh browser; `attacked` expects that the browser reports what its policy blocked."""
+    """A tab of a fresh browser; `attacked` expects that the browser reports what its policy
+    blocked.
+    """
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     context.set_default_timeout(WAIT_MS)
     made = Tab(context.new_page(), f"http://127.0.0.1:{port}/", [])
     # A refusal that the page shows in words is also an entry in the browser's own log.
-    expected = ["status of 404", "status of 409", "status of 400", *(["Content Security Policy"] if attacked else [])]
+    expected = [
+        "status of 404",
+        "status of 409",
+        "status of 400",
+        *(["Content Security Policy"] if attacked else []),
+    ]
 
     def said(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning") and not any(part in message.text for part in expected):
+        if message.type in ("error", "warning") and not any(
+            part in message.text for part in expected
+        ):
             made.trouble.append(message.text)
 
     made.page.on("console", said)
     made.page.on("pageerror", lambda e: made.trouble.append(str(e)))
-    made.page.on("request", lambda r: None if r.url.startswith(made.own) else made.trouble.append(f"asked {r.url}"))
+    made.page.on(
+        "request",
+        lambda r: None if r.url.startswith(made.own) else made.trouble.append(f"asked {r.url}"),
+    )
     yield made
     context.close()
 
@@ -94,7 +123,10 @@ def ready(page: Page) -> None:
 
 def go(page: Page, where: str) -> None:
     """Goes to another view, as a link would."""
-    page.evaluate("where => { document.getElementById('view').dataset.ready = '?'; location.hash = where; }", where)
+    page.evaluate(
+        "where => { document.getElementById('view').dataset.ready = '?'; location.hash = where; }",
+        where,
+    )
     page.wait_for_function("() => document.getElementById('view').dataset.ready !== '?'")
 
 

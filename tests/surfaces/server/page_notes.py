@@ -1,4 +1,6 @@
-"""The notes that the tests of the page look at: days, a contradiction, hostile markup, scripts of the world."""
+"""The notes that the tests of the page look at: days, a contradiction, hostile markup, scripts of
+the world.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ def write_notes(root: Path) -> None:
     (root / "memory").mkdir()
     for n in range(1, 29):
         words = "staging" if n % 3 else "production"
-        text = f"# Day {n}\n\nThe {words} port is {8000 + n} since the move.\n\n## Lunch\n\nSoup number {n}.\n"
+        text = (
+            f"# Day {n}\n\nThe {words} port is {8000 + n} since the move.\n\n## Lunch\n\nSoup "
+            f"number {n}.\n"
+        )
         (root / f"memory/2026-02-{n:02}.md").write_text(text, encoding="utf-8")
     (root / "memory/hostile.md").write_text(HOSTILE, encoding="utf-8")
     (root / "memory/cjk.md").write_text(
@@ -31,4 +36,6 @@ def write_notes(root: Path) -> None:
     for day, amount in ((1, 40000), (9, 55000)):
         text = f"# Budget\n\nThe marketing budget for the year is {amount} euros.\n"
         (root / f"memory/2026-01-0{day}.md").write_text(text, encoding="utf-8")
-    (root / "memory/rtl.md").write_text("# הערות\n\nהפגישה עברה ליום שלישי בשעה 10.\n", encoding="utf-8")
+    (root / "memory/rtl.md").write_text(
+        "# הערות\n\nהפגישה עברה ליום שלישי בשעה 10.\n", encoding="utf-8"
+    )

@@ -51,7 +51,13 @@ class Served:
         return cls(int(found[1]), None, None, found[2] or "")  # type: ignore[arg-type]
 
     def ask(
-        self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None, raw: bytes = b""
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        raw: bytes = b"",
     ) -> Reply:
         """One request; `body` goes as JSON, `raw` as it is."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
@@ -61,7 +67,9 @@ class Served:
             data = json.dumps(body).encode() if body is not None else raw or None
             connection.request(method, path, data, {**sent, **(headers or {})})
             answer = connection.getresponse()
-            return Reply(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+            return Reply(
+                answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
+            )
         finally:
             connection.close()
 
@@ -89,7 +97,8 @@ def serving(
     listening = socket.create_server(("127.0.0.1", port))
     with Memory.open(root, embed__model=model, **settings) as memory:
         if warm and synced:
-            memory.sync()  # else a first search may find the server at work, and answer by keywords alone
+            # else a first search may find the server at work, and answer by keywords alone
+            memory.sync()
         app = application(memory, door or Door(anyone=True), read_only=read_only, warm=warm)
         running = server(app, limits)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)

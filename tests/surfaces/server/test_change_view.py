@@ -1,4 +1,6 @@
-"""Changes on the page, in a real browser: every one shows its lines before it is written, and can be undone."""
+"""Changes on the page, in a real browser: every one shows its lines before it is written, and can
+be undone.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ def page(one_tab: Tab) -> Iterator[Page]:
 def texts(served: Served) -> dict[str, str]:
     """Every note as it is on the disk."""
     root = served.memory.root
-    return {p.relative_to(root).as_posix(): p.read_text(encoding="utf-8") for p in sorted(root.glob("**/*.md"))}
+    return {
+        p.relative_to(root).as_posix(): p.read_text(encoding="utf-8")
+        for p in sorted(root.glob("**/*.md"))
+    }
 
 
 def preview(page: Page) -> None:
@@ -43,7 +48,9 @@ def undo(page: Page) -> None:
     expect(page.get_by_role("heading", name="Taken back")).to_be_visible()
 
 
-def test_what_is_remembered_is_shown_first_then_written_then_undone(page: Page, served: Served) -> None:
+def test_what_is_remembered_is_shown_first_then_written_then_undone(
+    page: Page, served: Served
+) -> None:
     before = texts(served)
     page.get_by_label("What", exact=True).fill("The walrus is called Bert.")
     page.get_by_label("Note", exact=True).fill("memory/animals.md")
@@ -57,8 +64,12 @@ def test_what_is_remembered_is_shown_first_then_written_then_undone(page: Page, 
     assert texts(served) == before
 
 
-def test_every_line_that_is_written_is_shown_also_one_that_looks_like_a_mark_of_the_diff(page: Page) -> None:
-    page.get_by_label("What", exact=True).fill("Signs:\n\n++ two of them\n@@ -1 +1 @@ not a place\n-- and these")
+def test_every_line_that_is_written_is_shown_also_one_that_looks_like_a_mark_of_the_diff(
+    page: Page,
+) -> None:
+    page.get_by_label("What", exact=True).fill(
+        "Signs:\n\n++ two of them\n@@ -1 +1 @@ not a place\n-- and these"
+    )
     page.get_by_label("Note", exact=True).fill("memory/signs.md")
     preview(page)
     for line in ("+++ two of them", "+@@ -1 +1 @@ not a place", "+-- and these"):

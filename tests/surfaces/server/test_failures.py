@@ -1,4 +1,6 @@
-"""What a client reads when a call fails for a reason that nobody expected: JSON or a tool error, with an id."""
+"""What a client reads when a call fails for a reason that nobody expected: JSON or a tool error,
+with an id.
+"""
 
 from __future__ import annotations
 
@@ -62,9 +64,17 @@ def test_settings_and_arguments_change_a_profile_together(root: Path, write: Wri
     with serving(root, warm=False) as one:
         found = one.get("/api/search?query=jaguar&explain=true&fusion=maxnorm").json
         assert found["profile"] == "rrf*"
-        assert [s["name"].partition("(")[0] for s in found["trace"]["stages"]] == ["MaxNorm", "Mmr", "Cut"]
+        assert [s["name"].partition("(")[0] for s in found["trace"]["stages"]] == [
+            "MaxNorm",
+            "Mmr",
+            "Cut",
+        ]
         reply = one.get("/api/search?query=jaguar", Accept="application/x-ndjson")
-        assert [json.loads(line)["profile"] for line in reply.body.splitlines()] == ["lexical", "vector", "rrf*"]
+        assert [json.loads(line)["profile"] for line in reply.body.splitlines()] == [
+            "lexical",
+            "vector",
+            "rrf*",
+        ]
 
 
 def test_http_tells_it_as_json(failing: Served) -> None:
@@ -99,7 +109,9 @@ def test_mcp_tells_it_as_an_error(failing: Served) -> None:
                 one.read_resource("memory://memory/a.md"),
                 one.get_prompt("recall", {"topic": "jaguar"}),
             ):
-                with pytest.raises(MCPError, match="something went wrong inside notewell") as caught:
+                with pytest.raises(
+                    MCPError, match="something went wrong inside notewell"
+                ) as caught:
                     await asking
                 assert SECRET not in str(caught.value)
 

@@ -11,13 +11,16 @@ from starlette.responses import PlainTextResponse
 from notewell.surfaces.server.guard import Door, Guard, _Buckets, _unclear
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1:8765", "127.1.2.3", "[::1]:8765", "[::1]"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:80", "127.0.0.1:8765", "127.1.2.3", "[::1]:8765", "[::1]"]
+)
 def test_names_of_this_machine_are_admitted(host: str) -> None:
     assert Door().admits_host(host)
 
 
 @pytest.mark.parametrize(
-    "host", ["192.168.1.5", "10.0.0.1:80", "example.org", "localhost.", "0.0.0.0", "::1", "127.0.0.1@x"]
+    "host",
+    ["192.168.1.5", "10.0.0.1:80", "example.org", "localhost.", "0.0.0.0", "::1", "127.0.0.1@x"],
 )
 def test_other_names_are_not(host: str) -> None:
     assert not Door().admits_host(host)
@@ -52,12 +55,18 @@ def test_a_bucket_empties_and_fills_again() -> None:
 @pytest.mark.parametrize(
     ("version", "more", "said"),
     [
-        ("1.1", [(b"content-length", b"4")], "the request has Transfer-Encoding together with Content-Length"),
+        (
+            "1.1",
+            [(b"content-length", b"4")],
+            "the request has Transfer-Encoding together with Content-Length",
+        ),
         ("1.0", [], "the request has Transfer-Encoding together with HTTP/1.0"),
         ("1.1", [], None),
     ],
 )
-def test_what_makes_a_length_unclear_is_said(version: str, more: list[tuple[bytes, bytes]], said: str | None) -> None:
+def test_what_makes_a_length_unclear_is_said(
+    version: str, more: list[tuple[bytes, bytes]], said: str | None
+) -> None:
     headers = [(b"host", b"localhost"), (b"transfer-encoding", b"chunked"), *more]
     scope = {"type": "http", "http_version": version, "query_string": b"", "headers": headers}
     refusal = _unclear(scope, Headers(scope=scope))

@@ -38,9 +38,15 @@ ROUTES = [f"/api/{name}" for name in (*CALLS, *PAGE_CALLS)] + [
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("served")
     (root / "memory").mkdir()
-    (root / "memory/2026-02-10.md").write_text("# Standup\n\nThe staging port is 8081 now.\n", encoding="utf-8")
-    (root / "memory/2026-03-12.md").write_text("# Deploy\n\nDeploys moved to Tuesday.\n", encoding="utf-8")
-    (root / "MEMORY.md").write_text("# Facts\n\n日本語のメモ。ステージングは夜に止まる。\n", encoding="utf-8")
+    (root / "memory/2026-02-10.md").write_text(
+        "# Standup\n\nThe staging port is 8081 now.\n", encoding="utf-8"
+    )
+    (root / "memory/2026-03-12.md").write_text(
+        "# Deploy\n\nDeploys moved to Tuesday.\n", encoding="utf-8"
+    )
+    (root / "MEMORY.md").write_text(
+        "# Facts\n\n日本語のメモ。ステージングは夜に止まる。\n", encoding="utf-8"
+    )
     (root / "secret.txt").write_text("not a note\n", encoding="utf-8")
     return root
 
@@ -53,7 +59,9 @@ def served(workspace: Path) -> Iterator[Served]:
 
 def test_get_and_post_answer_alike_in_the_one_shape(served: Served) -> None:
     by_get = served.get("/api/search?query=staging%20port&limit=2&explain=true").json
-    by_post = served.post("/api/search", {"query": "staging port", "limit": 2, "explain": True}).json
+    by_post = served.post(
+        "/api/search", {"query": "staging port", "limit": 2, "explain": True}
+    ).json
     assert by_get["results"] == by_post["results"]
     own = view.found(served.memory.search("staging port", limit=2), explain=True)
     assert by_get.keys() == own.keys()
@@ -68,7 +76,10 @@ def test_get_and_post_answer_alike_in_the_one_shape(served: Served) -> None:
         ("search", {"query": "夜に止まる"}),
         ("get", {"reference": "memory/2026-02-10.md"}),
         ("why", {"query": "staging", "reference": "memory/2026-03-12.md"}),
-        ("search", {"query": "staging", "format": "context", "budget_tokens": 300, "as_of": "2026-06"}),
+        (
+            "search",
+            {"query": "staging", "format": "context", "budget_tokens": 300, "as_of": "2026-06"},
+        ),
         ("search", {"query": "staging", "include_superseded": True, "source": "media"}),
         ("timeline", {"around": "2026-02", "window": 3}),
         ("timeline", {"reference": "memory/2026-02-10.md"}),
@@ -84,11 +95,15 @@ def test_get_and_post_answer_alike_in_the_one_shape(served: Served) -> None:
         ("note", {"path": "memory/2026-02-10.md", "as_of": "2026-06"}),
     ],
 )
-def test_every_answer_has_the_shape_the_document_promises(served: Served, call: str, given: dict[str, object]) -> None:
+def test_every_answer_has_the_shape_the_document_promises(
+    served: Served, call: str, given: dict[str, object]
+) -> None:
     reply = served.post(f"/api/{call}", given)
     assert reply.status == 200
     document = served.get("/openapi.json").json
-    schema = document["paths"][f"/api/{call}"]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
+    schema = document["paths"][f"/api/{call}"]["post"]["responses"]["200"]["content"][
+        "application/json"
+    ]["schema"]
     jsonschema.validate(reply.json, schema)
     assert reply.headers["content-type"] == "application/json"
 
@@ -104,7 +119,11 @@ def test_all_returns_what_is_almost_surely_wrong(served: Served) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "words"),
     [
-        ("/api/search", {"query": "x", "all": True, "min_score": 0.3}, "both set the lowest confidence"),
+        (
+            "/api/search",
+            {"query": "x", "all": True, "min_score": 0.3},
+            "both set the lowest confidence",
+        ),
         ("/api/search", {}, "needs query"),
         ("/api/search", {"query": "  "}, "empty"),
         ("/api/search", {"query": 7}, "query must be a text, not 7"),
@@ -121,7 +140,11 @@ def test_all_returns_what_is_almost_surely_wrong(served: Served) -> None:
         ("/api/get", {"reference": "x" * 2000}, "longer than 1,000"),
         ("/api/remember", {"text": " "}, "text is empty"),
         ("/api/remember", {"text": "x", "file": "../outside.md"}, "cannot be written"),
-        ("/api/remember", {"text": "x", "file": "memory/a\nb.md"}, r"hidden character: memory/a\nb.md"),
+        (
+            "/api/remember",
+            {"text": "x", "file": "memory/a\nb.md"},
+            r"hidden character: memory/a\nb.md",
+        ),
         ("/api/remember", {"text": "x", "file": f"memory/{'n' * 300}.md"}, "too many letters"),
         ("/api/remember", {"text": "x", "file": f"memory/{'n' * 300}/a.md"}, "too many letters"),
         (
@@ -133,7 +156,11 @@ def test_all_returns_what_is_almost_surely_wrong(served: Served) -> None:
         ("/api/forget", {}, "say what to forget in one way"),
         ("/api/forget", {"reference": "memory/2026-02-10.md", "query": "x"}, "in one way"),
         ("/api/timeline", {"around": "whenever"}, "around 'whenever' is not a date"),
-        ("/api/timeline", {"around": "2026-02", "reference": "MEMORY.md"}, "cannot both be the middle"),
+        (
+            "/api/timeline",
+            {"around": "2026-02", "reference": "MEMORY.md"},
+            "cannot both be the middle",
+        ),
     ],
 )
 def test_a_wrong_argument_says_which_and_what_would_be_right(
@@ -148,13 +175,22 @@ def test_a_wrong_argument_says_which_and_what_would_be_right(
 def test_the_query_part_is_read_by_kind(served: Served) -> None:
     assert served.get("/api/search?query=x&limit=ten").status == 400
     assert served.get("/api/search?query=x&explain=maybe").status == 400
-    found = served.get("/api/search?query=staging&stages=decay(half_life_days%3D30)&stages=mmr&explain=1").json
-    assert [s["name"].partition("(")[0] for s in found["trace"]["stages"]] == ["Combine", "Decay", "Mmr", "Cut"]
+    found = served.get(
+        "/api/search?query=staging&stages=decay(half_life_days%3D30)&stages=mmr&explain=1"
+    ).json
+    assert [s["name"].partition("(")[0] for s in found["trace"]["stages"]] == [
+        "Combine",
+        "Decay",
+        "Mmr",
+        "Cut",
+    ]
 
 
 def test_bodies_that_are_no_json_objects_are_refused(served: Served) -> None:
     for raw in (b"", b"{", b"[1]", b"\xff\xfe", b"[" * 100_000):
-        reply = served.ask("POST", "/api/search", raw=raw, headers={"Content-Type": "application/json"})
+        reply = served.ask(
+            "POST", "/api/search", raw=raw, headers={"Content-Type": "application/json"}
+        )
         assert reply.status == 400, raw[:10]
     assert served.ask("POST", "/api/search", raw=b"query=x").status == 400
 
@@ -178,7 +214,9 @@ def test_a_stream_brings_keywords_first_and_the_final_order_last(served: Served)
     "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "a b", "[::1"]
 )
 @pytest.mark.parametrize("route", ROUTES)
-def test_a_foreign_host_is_turned_away_from_every_route(served: Served, route: str, host: str) -> None:
+def test_a_foreign_host_is_turned_away_from_every_route(
+    served: Served, route: str, host: str
+) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
     connection.putrequest("GET", route, skip_host=True)
     connection.putheader("Host", host)
@@ -191,29 +229,62 @@ def test_a_foreign_host_is_turned_away_from_every_route(served: Served, route: s
 
 @pytest.mark.parametrize(
     "origin",
-    ["https://evil.example", "null", "http://127.0.0.1:1", "http://localhost.evil.example", "file://", "http://[", ""],
+    [
+        "https://evil.example",
+        "null",
+        "http://127.0.0.1:1",
+        "http://localhost.evil.example",
+        "file://",
+        "http://[",
+        "",
+    ],
 )
 @pytest.mark.parametrize("route", ROUTES)
-def test_a_foreign_origin_is_turned_away_from_every_route(served: Served, route: str, origin: str) -> None:
+def test_a_foreign_origin_is_turned_away_from_every_route(
+    served: Served, route: str, origin: str
+) -> None:
     assert served.ask("GET", route, headers={"Origin": origin}).status == 403
     assert served.ask("POST", route, {"query": "x"}, headers={"Origin": origin}).status == 403
 
 
 def test_the_own_page_may_ask(served: Served) -> None:
     host = f"127.0.0.1:{served.port}"
-    assert served.get("/api/status", Origin=f"http://{host}", **{"Sec-Fetch-Site": "same-origin"}).status == 200
+    assert (
+        served.get(
+            "/api/status", Origin=f"http://{host}", **{"Sec-Fetch-Site": "same-origin"}
+        ).status
+        == 200
+    )
     assert served.get("/api/status", **{"Sec-Fetch-Site": "cross-site"}).status == 403
     assert "access-control-allow-origin" not in served.get("/api/status").headers
 
 
 TRAVERSALS = [
-    "../secret.txt", "..\\secret.txt", "memory/../secret.txt", "memory/../../etc/passwd", "/etc/passwd", "//etc/passwd",
-    "....//secret.txt", "..%2fsecret.txt", "%2e%2e/secret.txt", "..%252fsecret.txt", "memory/./../secret.txt",
-    "secret.txt", "./secret.txt", "file:///etc/passwd", "~/.bashrc", "memory/%2e%2e%2fsecret.txt", "..;/secret.txt",
-    "memory\\..\\secret.txt", "memory/..\u2215secret.txt", "\uff0e\uff0e/secret.txt", "secret.txt\0.md",
+    "../secret.txt",
+    "..\\secret.txt",
+    "memory/../secret.txt",
+    "memory/../../etc/passwd",
+    "/etc/passwd",
+    "//etc/passwd",
+    "....//secret.txt",
+    "..%2fsecret.txt",
+    "%2e%2e/secret.txt",
+    "..%252fsecret.txt",
+    "memory/./../secret.txt",
+    "secret.txt",
+    "./secret.txt",
+    "file:///etc/passwd",
+    "~/.bashrc",
+    "memory/%2e%2e%2fsecret.txt",
+    "..;/secret.txt",
+    "memory\\..\\secret.txt",
+    "memory/..\u2215secret.txt",
+    "\uff0e\uff0e/secret.txt",
+    "secret.txt\0.md",
     "../secret.txt:1",
-    ".notewell/index.sqlite", "memory/../secret.txt#L1-L2",
-]  # fmt: skip
+    ".notewell/index.sqlite",
+    "memory/../secret.txt#L1-L2",
+]
 
 
 @pytest.mark.parametrize("reference", TRAVERSALS)
@@ -242,7 +313,11 @@ def test_too_large_a_body_is_refused_before_it_is_read(served: Served) -> None:
     assert reply.status == 413
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
     connection.request(
-        "POST", "/api/search", iter([b"x" * 400_000] * 3), {"Content-Type": "application/json"}, encode_chunked=True
+        "POST",
+        "/api/search",
+        iter([b"x" * 400_000] * 3),
+        {"Content-Type": "application/json"},
+        encode_chunked=True,
     )
     assert connection.getresponse().status == 413
     connection.close()
@@ -259,7 +334,14 @@ def test_every_reply_tells_browsers_to_be_strict(served: Served) -> None:
 
 def test_a_token_is_asked_for_everything_but_the_bare_page(workspace: Path) -> None:
     with serving(workspace, door=Door(token=TOKEN)) as served:
-        for route in ("/api/search?query=x", "/api/status", "/api/events", "/mcp", "/openapi.json", "/nothing"):
+        for route in (
+            "/api/search?query=x",
+            "/api/status",
+            "/api/events",
+            "/mcp",
+            "/openapi.json",
+            "/nothing",
+        ):
             assert served.get(route).status == 401
             assert served.get(route, Authorization="Bearer wrong").status == 401
             assert served.get(route, Authorization=TOKEN).status == 401
@@ -343,9 +425,13 @@ def test_a_note_written_while_it_serves_is_found(root: Path, write: Write) -> No
 def test_what_is_remembered_is_found_and_what_is_forgotten_is_not(root: Path, write: Write) -> None:
     write("memory/2026-02-10.md", "# Standup\n\nThe staging port is 8081.\n")
     with serving(root) as served:
-        done = served.post("/api/remember", {"text": "The walrus lives in Oslo.", "heading": "Animals"}).json
+        done = served.post(
+            "/api/remember", {"text": "The walrus lives in Oslo.", "heading": "Animals"}
+        ).json
         assert done["written"]
-        again = served.post("/api/remember", {"text": "The walrus lives in Oslo.", "heading": "Animals"}).json
+        again = served.post(
+            "/api/remember", {"text": "The walrus lives in Oslo.", "heading": "Animals"}
+        ).json
         assert (again["written"], again["id"]) == (False, done["id"])
         found = served.post("/api/search", {"query": "where does the walrus live"}).json["results"]
         assert found[0]["id"] == done["id"]
@@ -353,7 +439,9 @@ def test_what_is_remembered_is_found_and_what_is_forgotten_is_not(root: Path, wr
         assert (preview["dry_run"], preview["receipt"]) == (True, None)
         assert "walrus" in preview["passages"][0]["text"]
         assert served.post("/api/search", {"query": "walrus"}).json["results"]
-        gone = served.post("/api/forget", {"reference": done["id"], "yes": True, "from_files": True}).json
+        gone = served.post(
+            "/api/forget", {"reference": done["id"], "yes": True, "from_files": True}
+        ).json
         assert gone["proof"]["proved"]
         assert not any("walrus" in note.read_text() for note in root.rglob("memory/*.md"))
         left = served.post("/api/search", {"query": "walrus"}).json["results"]
@@ -382,13 +470,20 @@ def test_the_answers_are_those_of_the_command(
     common = ["-w", str(root), "--model", "hashed", "--json"]
     with serving(root) as served:
         for line, call, given in (
-            (["search", "staging port", "--as-of", "2026-02-10"], "search",
-             {"query": "staging port", "as_of": "2026-02-10"}),
-            (["search", "staging", "--format", "context"], "search", {"query": "staging", "format": "context"}),
+            (
+                ["search", "staging port", "--as-of", "2026-02-10"],
+                "search",
+                {"query": "staging port", "as_of": "2026-02-10"},
+            ),
+            (
+                ["search", "staging", "--format", "context"],
+                "search",
+                {"query": "staging", "format": "context"},
+            ),
             (["timeline", "--around", "2026-02-10"], "timeline", {"around": "2026-02-10"}),
             (["forget", "--query", "staging moved"], "forget", {"query": "staging moved"}),
             (["remember", "Mira leads."], "remember", {"text": "Mira leads."}),
-        ):  # fmt: skip
+        ):
             assert run([*line, *common]) == 0
             own = json.loads(capsysbinary.readouterr().out)
             answer = served.post(f"/api/{call}", given).json
@@ -401,7 +496,9 @@ def test_the_answers_are_those_of_the_command(
                     assert answer.get(key) == own.get(key)
 
 
-def hear(served: Served, wanted: Callable[[dict[str, Any]], bool], act: Callable[[], object]) -> list[dict[str, Any]]:
+def hear(
+    served: Served, wanted: Callable[[dict[str, Any]], bool], act: Callable[[], object]
+) -> list[dict[str, Any]]:
     """Events from before `act` until the one that is waited for."""
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
     connection.request("GET", "/api/events")
@@ -447,7 +544,10 @@ def test_vectors_come_by_themselves_and_are_told_of(root: Path, write: Write) ->
 def test_many_searches_while_an_index_runs(root: Path, write: Write, count: int) -> None:
     write("memory/fact.md", "The walrus lives in Oslo.\n")
     for n in range(count // 4):
-        write(f"memory/{n}.md", f"# Day {n}\n\nThe staging port is {n}.\n\n## Lunch\n\nSoup number {n}.\n")
+        write(
+            f"memory/{n}.md",
+            f"# Day {n}\n\nThe staging port is {n}.\n\n## Lunch\n\nSoup number {n}.\n",
+        )
     failed: list[Any] = []
     with serving(root) as served:
 
@@ -473,21 +573,27 @@ def test_many_searches_while_an_index_runs(root: Path, write: Write, count: int)
         assert not found["stale"]
 
 
-def test_forgetting_names_other_notes_and_takes_them_along_when_asked(root: Path, write: Write) -> None:
+def test_forgetting_names_other_notes_and_takes_them_along_when_asked(
+    root: Path, write: Write
+) -> None:
     for name in ("mon", "tue"):
         write(f"memory/{name}.md", f"# {name}\n\nMeeting notes follow below, as ever.\n")
     given = {"reference": "memory/mon.md:3"}
     with serving(root) as served:
         preview = served.post("/api/forget", given).json
         assert (preview["everywhere"], preview["elsewhere"]) == (False, ["memory/tue.md#L3"])
-        assert "stays there, unless you pass everywhere: true: memory/tue.md#L3" in texts.forget(preview)
+        assert "stays there, unless you pass everywhere: true: memory/tue.md#L3" in texts.forget(
+            preview
+        )
         gone = served.post("/api/forget", {**given, "everywhere": True, "yes": True}).json
         assert "goes there too: memory/tue.md#L3" in texts.forget(gone)
         found = served.get("/api/search?query=meeting+notes+follow&min_score=0").json["results"]
         assert not any("follow" in hit["snippet"] for hit in found)
 
 
-def test_without_the_mcp_package_the_rest_answers(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_mcp_package_the_rest_answers(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     with serving(workspace) as bare:
         assert bare.get("/api/search?query=staging").status == 200

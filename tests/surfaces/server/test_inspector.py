@@ -22,7 +22,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(NPM is None, reason="needs np
 def inspector(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inspector")
     assert NPM is not None
-    command = [NPM, "install", "--silent", "--no-audit", "--no-fund", "@modelcontextprotocol/inspector"]
+    command = [
+        NPM,
+        "install",
+        "--silent",
+        "--no-audit",
+        "--no-fund",
+        "@modelcontextprotocol/inspector",
+    ]
     subprocess.run(command, cwd=folder, check=True, timeout=300)
     return folder / "node_modules/.bin/mcp-inspector"
 
@@ -47,7 +54,9 @@ def test_the_inspector_lists_and_calls_the_tools(root: Path, write: Write, inspe
     assert isinstance(tools, list)
     assert "memory_search" in {t["name"] for t in tools}
     assert all(t["annotations"] and t["outputSchema"] for t in tools)
-    found = inspect("tools/call", "--tool-name", "memory_search", "--tool-arg", "query=staging port")
+    found = inspect(
+        "tools/call", "--tool-name", "memory_search", "--tool-arg", "query=staging port"
+    )
     assert "8081" in json.dumps(found["structuredContent"])
     assert inspect("resources/list")["resources"]
     assert inspect("prompts/list")["prompts"]

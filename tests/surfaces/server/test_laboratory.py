@@ -62,7 +62,10 @@ def test_sliders_rank_again_and_redraw(page: Page) -> None:
     ask(page, "staging port")
     page.get_by_text("Try other settings").click()
     asked: list[Any] = []
-    page.on("request", lambda r: asked.append(r.post_data_json) if r.url.endswith("/api/search") else None)
+    page.on(
+        "request",
+        lambda r: asked.append(r.post_data_json) if r.url.endswith("/api/search") else None,
+    )
     for slider, value in (("vector", "0"), ("decay", "20"), ("mmr", "0.5"), ("pool", "20")):
         with page.expect_response("**/api/search") as answer:
             page.locator(f"#{slider}").fill(value)
@@ -135,7 +138,9 @@ def test_index_health_and_saved_notes_are_shown(page: Page, served: Served) -> N
     ask(page, "marketing budget for the year")
     note = served.memory.root / "memory/2026-02-28b.md"
     try:
-        note.write_text("# Walrus\n\nThe marketing budget for the year is for walruses.\n", encoding="utf-8")
+        note.write_text(
+            "# Walrus\n\nThe marketing budget for the year is for walruses.\n", encoding="utf-8"
+        )
         expect(page.locator("#lab-hits")).to_contain_text("walruses")
         expect(page.locator("#health-word")).to_have_text("34 notes")
     finally:

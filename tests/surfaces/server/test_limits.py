@@ -21,7 +21,10 @@ from tests.conftest import Write
 from tests.surfaces.server.served import Served, serving
 
 GET = b"GET /page.js HTTP/1.1\r\nHost: localhost\r\n\r\n"
-POST = b"POST /api/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n"
+POST = (
+    b"POST /api/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    b"Content-Length: 999\r\n\r\n"
+)
 
 
 @contextlib.contextmanager
@@ -83,7 +86,9 @@ def test_one_connection_too_many_is_told_so_and_the_next_is_let_in(root: Path) -
         assert served.get("/api/status").status == 200
 
 
-def test_many_who_hold_connections_are_all_turned_away(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_who_hold_connections_are_all_turned_away(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with bounded(root, connections=5, header_s=2.0) as served:
         held = [connected(served) for _ in range(200)]
         for one in held:
@@ -117,7 +122,10 @@ def test_a_connection_on_which_nothing_is_asked_is_closed(root: Path) -> None:
 
 
 def test_a_stream_of_events_is_not_ended(root: Path) -> None:
-    with bounded(root, header_s=0.5, body_s=0.5, idle_s=0.5, unread_s=0.5) as served, connected(served) as client:
+    with (
+        bounded(root, header_s=0.5, body_s=0.5, idle_s=0.5, unread_s=0.5) as served,
+        connected(served) as client,
+    ):
         client.send(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         heard = client.recv(65536)
         assert heard.startswith(b"HTTP/1.1 200")
@@ -185,9 +193,22 @@ main()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such limit there")
-def test_when_files_run_out_the_log_stays_small_and_the_server_recovers(root: Path, write: Write) -> None:
+def test_when_files_run_out_the_log_stays_small_and_the_server_recovers(
+    root: Path, write: Write
+) -> None:
     write("MEMORY.md", "- a fact\n")
-    line = [sys.executable, "-c", FEW_FILES, "serve", "-w", str(root), "--port", "0", "--model", "none"]
+    line = [
+        sys.executable,
+        "-c",
+        FEW_FILES,
+        "serve",
+        "-w",
+        str(root),
+        "--port",
+        "0",
+        "--model",
+        "none",
+    ]
     with subprocess.Popen(line, stderr=subprocess.PIPE, env=dict(os.environ)) as process:
         try:
             assert process.stderr is not None
@@ -206,9 +227,17 @@ def test_when_files_run_out_the_log_stays_small_and_the_server_recovers(root: Pa
     assert len(rest) < 1_000
 
 
-def test_there_is_room_for_fewer_where_few_files_may_be_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_room_for_fewer_where_few_files_may_be_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     resource = pytest.importorskip("resource")
-    for soft, room in ((1024, 896), (256, 128), (64, 8), (100_000, 1_000), (resource.RLIM_INFINITY, 1_000)):
+    for soft, room in (
+        (1024, 896),
+        (256, 128),
+        (64, 8),
+        (100_000, 1_000),
+        (resource.RLIM_INFINITY, 1_000),
+    ):
         monkeypatch.setattr(resource, "getrlimit", lambda _which, soft=soft: (soft, soft))
         assert Limits().room() == room
 

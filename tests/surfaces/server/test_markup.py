@@ -19,7 +19,9 @@ TAGS = re.compile(
     r"(a|blockquote|br|code|em|h[1-6]|hr|li|mark|ol|p|pre|s|section|span|strong|table|t(body|d|h|head|r)|time|ul)\Z"
 )
 ATTRIBUTES = {"href", "rel", "target", "class", "data-line", "start"}
-CLASSES = re.compile(r"(align-(?:left|right|center)|front|rest|missing|image|who|turn|language-[A-Za-z0-9+#-]{1,30})\Z")
+CLASSES = re.compile(
+    r"(align-(?:left|right|center)|front|rest|missing|image|who|turn|language-[A-Za-z0-9+#-]{1,30})\Z"
+)
 HREF = re.compile(r"(https?://|mailto:|#/note/)[!-~]*\Z", re.IGNORECASE)
 HIDDEN = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u00ad\u200b\ufeff"
 
@@ -115,7 +117,9 @@ HOSTILE = {
     "fence": "```<script>alert(1)</script>\n</code></pre><script>alert(1)</script>\n```",
     "fence language": '```x" onclick="alert(1)\ncode\n```',
     "indented code": "    </pre><script>alert(1)</script>",
-    "table": "| <b>a</b> | b |\n|---|:-:|\n| <script>alert(1)</script> | [x](javascript:alert(1)) |",
+    "table": (
+        "| <b>a</b> | b |\n|---|:-:|\n| <script>alert(1)</script> | [x](javascript:alert(1)) |"
+    ),
     "front matter": "---\ntitle: </code></pre><script>alert(1)</script>\n---\n\ntext",
     "wiki link": '[[a" onclick="alert(1)|<script>alert(1)</script>]]',
     "wiki link to a script": "[[javascript:alert(1)]]",
@@ -138,18 +142,25 @@ def test_what_a_hostile_note_holds_stays_text(name: str) -> None:
     Page(turns_html([Turn(3, "<b>", HOSTILE[name])], known))
 
 
-@pytest.mark.parametrize("name", [n for n in HOSTILE if "link" in n or n in ("vbscript", "file", "blob", "picture")])
+@pytest.mark.parametrize(
+    "name", [n for n in HOSTILE if "link" in n or n in ("vbscript", "file", "blob", "picture")]
+)
 def test_no_link_leads_to_a_script(name: str) -> None:
     for link in read(HOSTILE[name]).links:
         # What follows #/note/ is a name that the page looks up, never an address that it opens.
         assert link.startswith(("http://a.example", "#/note/"))
 
 
-MARKS = "\n|\n\n| |`|``|```\n|*|**|_|~~|# |> |- |1. |---\n|[|]|(|)|[[|]]|![|<|>|\"|'|&|\\|&#60;|javascript:|http://a.example/|\t|\x00"
+MARKS = (
+    "\n|\n\n| |`|``|```\n|*|**|_|~~|# |> |- |1. |---\n"
+    "|[|]|(|)|[[|]]|![|<|>|\"|'|&|\\|&#60;|javascript:|http://a.example/|\t|\x00"
+)
 PIECES = st.sampled_from([*HOSTILE.values(), *MARKS.split("|"), "|", "\u2028", *HIDDEN])
 
 
-@given(st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=14).map("".join), st.text(max_size=20))
+@given(
+    st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=14).map("".join), st.text(max_size=20)
+)
 @settings(max_examples=300, deadline=None)
 def test_no_text_at_all_becomes_more_than_safe_html(text: str, query: str) -> None:
     page = read(text)
@@ -158,19 +169,34 @@ def test_no_text_at_all_becomes_more_than_safe_html(text: str, query: str) -> No
     Page(turns_html([Turn(1, "owner", text, dt.datetime(2026, 5, 6, 9, 30, tzinfo=dt.UTC))], known))
 
 
-@given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Zl", "Zp")), max_size=60))
+@given(
+    st.text(
+        alphabet=st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Zl", "Zp")),
+        max_size=60,
+    )
+)
 @settings(max_examples=100, deadline=None)
 def test_code_is_shown_as_it_was_written(text: str) -> None:
     body = text.replace("~", "")
-    assert html.unescape(Page(note_html(f"~~~\n{body}\n~~~").html).text) == html.unescape(f"{body}\n\n")
+    assert html.unescape(Page(note_html(f"~~~\n{body}\n~~~").html).text) == html.unescape(
+        f"{body}\n\n"
+    )
 
 
 def test_blocks_carry_the_lines_of_the_note() -> None:
-    made = note_html("---\ndate: 2026-05-06\n---\n# Day\n\nOne\ntwo.\n\n- a\n- b\n\n```sh\nls\n```\n").html
+    made = note_html(
+        "---\ndate: 2026-05-06\n---\n# Day\n\nOne\ntwo.\n\n- a\n- b\n\n```sh\nls\n```\n"
+    ).html
     places = re.findall(r'<(\w+)(?: class="front")? data-line="([\d-]+)"', made)
     assert places == [
-        ("pre", "1-3"), ("h1", "4-4"), ("p", "6-7"), ("ul", "9-10"), ("li", "9-9"), ("li", "10-10"), ("pre", "12-14"),
-    ]  # fmt: skip
+        ("pre", "1-3"),
+        ("h1", "4-4"),
+        ("p", "6-7"),
+        ("ul", "9-10"),
+        ("li", "9-9"),
+        ("li", "10-10"),
+        ("pre", "12-14"),
+    ]
 
 
 def test_lines_are_counted_as_editors_do() -> None:
@@ -188,7 +214,10 @@ def test_links_lead_to_notes_to_the_web_or_nowhere() -> None:
     def resolve(target: str) -> str:
         return address("memory/auth.md", 7) if target == "auth" else ""
 
-    made = note_html("[[auth|log in]] [[gone]] [a](auth) [b](gone%20note.md) <http://a.example/?q=1&r=2>", resolve).html
+    made = note_html(
+        "[[auth|log in]] [[gone]] [a](auth) [b](gone%20note.md) <http://a.example/?q=1&r=2>",
+        resolve,
+    ).html
     assert made.count('<a href="#/note/memory/auth.md?line=7">') == 2
     assert made.count('<span class="missing">') == 2
     assert 'href="http://a.example/?q=1&amp;r=2" rel="noopener noreferrer" target="_blank"' in made
@@ -208,22 +237,31 @@ def test_a_cell_is_aligned_by_a_class() -> None:
 def test_a_picture_is_its_words_and_a_link() -> None:
     made = note_html("![the plan](http://a.example/p.png) ![](local.png)").html
     assert (
-        '<a class="image" href="http://a.example/p.png" rel="noopener noreferrer" target="_blank">the plan</a>' in made
-    )
+        '<a class="image" href="http://a.example/p.png" rel="noopener noreferrer" '
+        'target="_blank">the plan</a>'
+    ) in made
     assert '<span class="image">local.png</span>' in made
     assert "<img" not in made
 
 
 def test_matches_are_marked_in_text_and_in_code_but_never_in_a_tag() -> None:
-    made = snippet_html("The **staging port** is `port 9600`, see [port](port.md)", "ports of staging", known)
+    made = snippet_html(
+        "The **staging port** is `port 9600`, see [port](port.md)", "ports of staging", known
+    )
     assert made.count("<mark>") == 4
     assert '<a href="#/note/port.md"><mark>port</mark></a>' in made
 
 
 def test_turns_say_who_spoke_and_when() -> None:
-    turns = [Turn(4, "owner", "Which *port*?", dt.datetime(2026, 5, 6, 9, 30, tzinfo=dt.UTC)), Turn(9, "agent", "9600")]
+    turns = [
+        Turn(4, "owner", "Which *port*?", dt.datetime(2026, 5, 6, 9, 30, tzinfo=dt.UTC)),
+        Turn(9, "agent", "9600"),
+    ]
     made = turns_html(turns)
-    assert '<section class="turn" data-line="4-4"><p class="who">user <time>2026-05-06 09:30</time></p>' in made
+    assert (
+        '<section class="turn" data-line="4-4"><p class="who">user <time>2026-05-06 '
+        "09:30</time></p>"
+    ) in made
     assert '<p class="who">assistant</p><p>9600</p>' in made
 
 

@@ -1,4 +1,6 @@
-"""The API against its own document: whatever schemathesis thinks of is answered as the document says."""
+"""The API against its own document: whatever schemathesis thinks of is answered as the document
+says.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from tests.surfaces.server.served import Served, serving
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     root = tmp_path_factory.mktemp("fuzzed")
     (root / "memory").mkdir()
-    (root / "memory/2026-02-10.md").write_text("# Standup\n\nThe staging port is 8081 now.\n", encoding="utf-8")
+    (root / "memory/2026-02-10.md").write_text(
+        "# Standup\n\nThe staging port is 8081 now.\n", encoding="utf-8"
+    )
     with serving(root) as one:
         yield one
 

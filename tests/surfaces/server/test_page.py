@@ -18,7 +18,16 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from notewell.surfaces.hooks.journal import Journal, Passage
 from notewell.surfaces.server.guard import Door
-from tests.surfaces.server.browser import WAIT_MS, Tab, at, go, keep, needs_axe, needs_chromium, serious
+from tests.surfaces.server.browser import (
+    WAIT_MS,
+    Tab,
+    at,
+    go,
+    keep,
+    needs_axe,
+    needs_chromium,
+    serious,
+)
 from tests.surfaces.server.page_notes import HOSTILE, write_notes
 from tests.surfaces.server.served import Served, serving
 
@@ -44,13 +53,24 @@ pytestmark = needs_chromium
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     root = tmp_path_factory.mktemp("page")
     write_notes(root)
-    text = "# Links\n\nSee [[2026-01-09]] and [the first day](2026-02-01.md).\n\n| a | b |\n| - | - |\n| 1 | 2 |\n"
+    text = (
+        "# Links\n\nSee [[2026-01-09]] and [the first day](2026-02-01.md).\n\n| a | b |\n| - | "
+        "- |\n| 1 | 2 |\n"
+    )
     (root / "memory/links.md").write_text(text, encoding="utf-8")
-    (root / f"memory/{HOSTILE_NAME}.md").write_text("# A name\n\nThe walrus has a strange file.\n", encoding="utf-8")
-    boat = "---\ntags: [sailing]\nconflicts_with: memory/cjk.md\n---\n# Boat\n\nThe boat is called Petrel.\n"
+    (root / f"memory/{HOSTILE_NAME}.md").write_text(
+        "# A name\n\nThe walrus has a strange file.\n", encoding="utf-8"
+    )
+    boat = (
+        "---\ntags: [sailing]\nconflicts_with: memory/cjk.md\n---\n# Boat\n\nThe boat is "
+        "called Petrel.\n"
+    )
     (root / "memory/boat.md").write_text(boat, encoding="utf-8")
     (root / "chats").mkdir()
-    turns = [("user", "Where does the heron nest? <b>bold</b>"), ("assistant", f"In the *reeds*. {HOSTILE}")]
+    turns = [
+        ("user", "Where does the heron nest? <b>bold</b>"),
+        ("assistant", f"In the *reeds*. {HOSTILE}"),
+    ]
     lines = [json.dumps({"role": role, "content": said}) for role, said in turns]
     (root / "chats/heron.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     with serving(root, sources="memory,sessions", sessions__paths=str(root / "chats")) as one:
@@ -72,7 +92,9 @@ def ask(page: Page, words: str) -> None:
 def given(served: Served, prompt: str, citation: str, now: dt.datetime) -> None:
     """A hook gave a passage to an agent."""
     root, passages = served.memory.root, [Passage(citation, "hash", 0.9)]
-    Journal(os.environ).add(host="claude", workspace=root, prompt=prompt, tokens=9, passages=passages, now=now)
+    Journal(os.environ).add(
+        host="claude", workspace=root, prompt=prompt, tokens=9, passages=passages, now=now
+    )
 
 
 def selected(page: Page) -> str:
@@ -81,7 +103,9 @@ def selected(page: Page) -> str:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_every_view_fits_and_says_nothing_wrong(browser: Browser, served: Served, width: int, scheme: str) -> None:
+def test_every_view_fits_and_says_nothing_wrong(
+    browser: Browser, served: Served, width: int, scheme: str
+) -> None:
     with at(browser, served.port, width=width, scheme=scheme) as page:
         for name, where in VIEWS.items():
             go(page, where)
@@ -92,8 +116,12 @@ def test_every_view_fits_and_says_nothing_wrong(browser: Browser, served: Served
 
 
 @needs_axe
-@pytest.mark.parametrize(("width", "scheme"), [(w, s) for w in (390, 1280) for s in ("light", "dark")])
-def test_axe_finds_nothing_serious(browser: Browser, served: Served, width: int, scheme: str) -> None:
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(w, s) for w in (390, 1280) for s in ("light", "dark")]
+)
+def test_axe_finds_nothing_serious(
+    browser: Browser, served: Served, width: int, scheme: str
+) -> None:
     found: dict[str, list[str]] = {}
     with at(browser, served.port, width=width, scheme=scheme) as page:
         for name, where in VIEWS.items():
@@ -152,7 +180,9 @@ def test_hits_come_as_one_types_with_the_match_marked(page: Page) -> None:
     assert "q=staging+port+8014" in page.url
 
 
-def test_the_explanation_is_always_of_the_selected_hit_and_the_first_is_selected(page: Page) -> None:
+def test_the_explanation_is_always_of_the_selected_hit_and_the_first_is_selected(
+    page: Page,
+) -> None:
     ask(page, "staging port")
     page.locator(".why > summary").click()
     for details in ("The numbers", "All steps as a drawing"):
@@ -176,13 +206,19 @@ def test_a_hit_opens_beside_the_list_at_its_line_with_what_is_before_and_after(p
     ask(page, "staging port 8014")
     expect(page.locator(".beside .target")).to_contain_text("8014")
     expect(page.locator(".beside .note")).to_contain_text("Soup number 14")
-    expect(page.locator(".beside .around a").first).to_have_attribute("href", re.compile("2026-02-13"))
-    expect(page.locator(".beside .around a").last).to_have_attribute("href", re.compile("2026-02-15"))
+    expect(page.locator(".beside .around a").first).to_have_attribute(
+        "href", re.compile("2026-02-13")
+    )
+    expect(page.locator(".beside .around a").last).to_have_attribute(
+        "href", re.compile("2026-02-15")
+    )
     page.get_by_role("link", name="Open the note").click()
     expect(page.locator(".read .target")).to_contain_text("8014")
 
 
-def test_on_a_small_screen_the_passage_takes_the_place_of_the_list(browser: Browser, served: Served) -> None:
+def test_on_a_small_screen_the_passage_takes_the_place_of_the_list(
+    browser: Browser, served: Served
+) -> None:
     with at(browser, served.port, width=390) as page:
         ask(page, "staging port 8014")
         page.locator("#hits > li").first.click()
@@ -284,8 +320,15 @@ def test_a_note_is_a_page_with_outline_links_and_neighbours(page: Page) -> None:
     expect(page.get_by_role("alert")).to_contain_text("none.md")
 
 
-def test_a_note_says_what_it_said_over_time_and_where_it_was_given_to_agents(page: Page, served: Served) -> None:
-    given(served, "what is the budget", "memory/2026-01-09.md#L3", dt.datetime(2026, 2, 20, 9, tzinfo=dt.UTC))
+def test_a_note_says_what_it_said_over_time_and_where_it_was_given_to_agents(
+    page: Page, served: Served
+) -> None:
+    given(
+        served,
+        "what is the budget",
+        "memory/2026-01-09.md#L3",
+        dt.datetime(2026, 2, 20, 9, tzinfo=dt.UTC),
+    )
     go(page, "#/note/memory/2026-01-09.md")
     versions = page.get_by_role("region", name="Over time").locator(".versions li")
     expect(versions).to_have_count(2)
@@ -300,12 +343,19 @@ def test_a_note_says_what_it_said_over_time_and_where_it_was_given_to_agents(pag
 
 
 def test_a_look_back_shows_nothing_that_came_later(page: Page, served: Served) -> None:
-    given(served, "what is for lunch", "memory/2026-02-08.md#L7", dt.datetime(2026, 2, 20, 9, tzinfo=dt.UTC))
+    given(
+        served,
+        "what is for lunch",
+        "memory/2026-02-08.md#L7",
+        dt.datetime(2026, 2, 20, 9, tzinfo=dt.UTC),
+    )
     Journal(os.environ).mark(Journal(os.environ).entries()[0].id)
     page.reload()
     expect(page.get_by_role("region", name="Needs you")).to_contain_text("what is for lunch")
     go(page, "#/?as_of=2026-02-10")
-    expect(page.get_by_role("region", name="Lately").locator("[data-row]").first).to_have_text("Day 10")
+    expect(page.get_by_role("region", name="Lately").locator("[data-row]").first).to_have_text(
+        "Day 10"
+    )
     assert "lunch" not in page.inner_text("#view").replace("Lunch", "")
     assert "Not read" not in page.inner_text("#view")
     go(page, "#/note/memory/2026-02-08.md")
@@ -361,7 +411,9 @@ def test_every_view_can_be_seen_as_of_a_day(page: Page) -> None:
         assert "2026-02-14" not in page.inner_text("#view"), name
 
 
-@pytest.mark.parametrize("view", ["home", "search", "read", "named", "change", "forget", "time", "laboratory"])
+@pytest.mark.parametrize(
+    "view", ["home", "search", "read", "named", "change", "forget", "time", "laboratory"]
+)
 def test_a_note_full_of_markup_stays_text_everywhere(page: Page, view: str) -> None:
     where = {
         "home": "#/",
@@ -380,7 +432,10 @@ def test_a_note_full_of_markup_stays_text_everywhere(page: Page, view: str) -> N
         page.get_by_role("button", name=re.compile("^Show what will")).click()
         expect(page.locator(".preview")).to_contain_text("hostile.md")
     assert not page.title().startswith("owned")
-    made = "#view :is(img, script, iframe, object, embed, style, svg svg, [onerror], [onload], [style], [srcdoc])"
+    made = (
+        "#view :is(img, script, iframe, object, embed, style, svg svg, [onerror], [onload], "
+        "[style], [srcdoc])"
+    )
     assert page.locator(made).count() == 0
     bad = page.locator("#view a").evaluate_all("all => all.map(a => a.getAttribute('href') || '')")
     assert [h for h in bad if not re.match(r"#/|https?://|mailto:", h)] == []
@@ -391,13 +446,34 @@ TRICKS = [
     "<script>document.title='owned'</script>",
     "<img src=x onerror=document.title='owned'>",
     "<svg><script>document.title='owned'</script><a xlink:href='javascript:1'>x</a></svg>",
-    "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)></style></mglyph></table></mtext></math>",
-    "<a href='javascript:document.title=1'>x</a><a href=' java\tscript:1'>x</a><a href='data:text/html,x'>x</a>",
-    "<a href='//example.invalid/'>x</a><form action=/api/forget><button>x</button></form><base href=//example.invalid>",
-    "<iframe srcdoc='<script>parent.document.title=1</script>'></iframe><object data=x></object><embed src=x>",
-    "<p style='position:fixed' onclick=alert(1) id=view class='skip on' data-line='1-1 onload=1'>x</p>",
-    "<template><img src=x onerror=1></template><noscript><p title='</noscript><img src=x onerror=1>'></noscript>",
-    "<meta http-equiv=refresh content='0;url=//example.invalid'><link rel=stylesheet href=//example.invalid>",
+    (
+        "<math><mtext><table><mglyph><style><img src=x "
+        "onerror=alert(1)></style></mglyph></table></mtext></math>"
+    ),
+    (
+        "<a href='javascript:document.title=1'>x</a><a href=' java\tscript:1'>x</a><a "
+        "href='data:text/html,x'>x</a>"
+    ),
+    (
+        "<a href='//example.invalid/'>x</a><form action=/api/forget><button>x</button></form><base "
+        "href=//example.invalid>"
+    ),
+    (
+        "<iframe srcdoc='<script>parent.document.title=1</script>'></iframe><object "
+        "data=x></object><embed src=x>"
+    ),
+    (
+        "<p style='position:fixed' onclick=alert(1) id=view class='skip on' data-line='1-1 "
+        "onload=1'>x</p>"
+    ),
+    (
+        "<template><img src=x onerror=1></template><noscript><p title='</noscript><img src=x "
+        "onerror=1>'></noscript>"
+    ),
+    (
+        "<meta http-equiv=refresh content='0;url=//example.invalid'><link rel=stylesheet "
+        "href=//example.invalid>"
+    ),
 ]
 
 
@@ -412,7 +488,9 @@ def test_the_page_makes_rendered_text_safe_a_second_time(browser: Browser, serve
         assert page.title() == "notewell"
     assert len(shown) == len(TRICKS)
     for made in shown:
-        assert not re.search(r"<(script|img|svg|math|iframe|form|style|base|meta|link|object|embed|template)", made)
+        assert not re.search(
+            r"<(script|img|svg|math|iframe|form|style|base|meta|link|object|embed|template)", made
+        )
         assert not re.search(r"\s(on\w+|style|id|srcdoc|src|action)=", made)
         assert not re.search(r"href=\"(?!#/|https?://|mailto:)", made)
 
@@ -452,7 +530,9 @@ def test_a_note_that_is_saved_shows_by_itself(page: Page, served: Served) -> Non
     ask(page, "marketing budget for the year")
     note = served.memory.root / "memory/2026-02-28b.md"
     try:
-        note.write_text("# Walrus\n\nThe marketing budget for the year is for walruses.\n", encoding="utf-8")
+        note.write_text(
+            "# Walrus\n\nThe marketing budget for the year is for walruses.\n", encoding="utf-8"
+        )
         expect(page.locator("#hits")).to_contain_text("walruses")
     finally:
         note.unlink()
@@ -485,9 +565,13 @@ def test_a_server_with_a_token_asks_for_it_once(fresh: BrowserContext, tmp_path:
         another = fresh.new_page()
         another.goto(f"http://127.0.0.1:{guarded.port}/#/time")
         expect(another.locator(".day").first).to_be_visible()
-        kept = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])")
+        kept = page.evaluate(
+            "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])"
+        )
         assert door.key in kept
-        assert "sesame" not in kept, "a token of one's own outlives the server, so no browser keeps it"
+        assert "sesame" not in kept, (
+            "a token of one's own outlives the server, so no browser keeps it"
+        )
 
 
 def test_the_printed_address_opens_the_page_and_then_a_bookmark_does(
@@ -597,7 +681,9 @@ def test_the_builders_words_are_only_in_the_laboratory(page: Page) -> None:
     for name, where in VIEWS.items():
         go(page, where)
         if name == "search":
-            page.evaluate("document.querySelectorAll('.why, .why details').forEach(d => { d.open = true; })")
+            page.evaluate(
+                "document.querySelectorAll('.why, .why details').forEach(d => { d.open = true; })"
+            )
             expect(page.locator(".why .slopes text").first).to_be_attached()
         if name != "laboratory":
             assert BUILDERS.findall(page.inner_text("#view")) == [], name
@@ -605,7 +691,9 @@ def test_the_builders_words_are_only_in_the_laboratory(page: Page) -> None:
 
 def test_nothing_moves_for_those_who_asked_for_less_motion() -> None:
     for sheet in PAGE.glob("*.css"):
-        for rule in re.findall(r"[^{}]*\{[^{}]*\b(?:transition|animation)\b", sheet.read_text(encoding="utf-8")):
+        for rule in re.findall(
+            r"[^{}]*\{[^{}]*\b(?:transition|animation)\b", sheet.read_text(encoding="utf-8")
+        ):
             before = sheet.read_text(encoding="utf-8").split(rule)[0]
             assert "prefers-reduced-motion: no-preference" in before.rsplit("\n", 1)[-1] + rule
 
@@ -625,7 +713,11 @@ def test_the_page_needs_no_network() -> None:
 
 
 def test_the_modules_are_small() -> None:
-    assert {f.name: n for f in PAGE.iterdir() if (n := len(f.read_text(encoding="utf-8").splitlines())) >= 300} == {}
+    assert {
+        f.name: n
+        for f in PAGE.iterdir()
+        if (n := len(f.read_text(encoding="utf-8").splitlines())) >= 300
+    } == {}
 
 
 def test_every_file_of_the_page_is_served_and_preloaded_modules_exist(served: Served) -> None:

@@ -21,8 +21,15 @@ from tests.surfaces.server.served import Served, serving
 @pytest.fixture
 def served(root: Path, write: Write) -> Iterator[Served]:
     write("memory/2026-05-06.md", "# Standup\n\nThe staging port is 8081.\n", age_s=30 * 86_400)
-    write("memory/2026-09-03.md", "# Standup\n\nThe staging port is 9443 now. See [[auth]].\n", age_s=30 * 86_400)
-    write("memory/auth.md", "---\npinned: true\n---\n# Auth\n\nTokens live <b>30</b> days. #security\n")
+    write(
+        "memory/2026-09-03.md",
+        "# Standup\n\nThe staging port is 9443 now. See [[auth]].\n",
+        age_s=30 * 86_400,
+    )
+    write(
+        "memory/auth.md",
+        "---\npinned: true\n---\n# Auth\n\nTokens live <b>30</b> days. #security\n",
+    )
     with serving(root) as one:
         yield one
 
@@ -77,7 +84,9 @@ def test_a_note_saved_a_moment_ago_is_at_home(served: Served, write: Write) -> N
 def test_what_was_shown_does_not_count_as_never_found(served: Served) -> None:
     never = served.get("/api/home").json["attention"]["never_found"]
     assert never["paths"] == ["memory/2026-05-06.md", "memory/2026-09-03.md"]
-    assert served.get("/api/search?query=staging+port+8081&limit=1&include_superseded=true").json["results"]
+    assert served.get("/api/search?query=staging+port+8081&limit=1&include_superseded=true").json[
+        "results"
+    ]
     after = served.get("/api/home").json["attention"]["never_found"]
     assert after["count"] == 1
     assert after["since"] == dt.datetime.now().date().isoformat()  # noqa: DTZ005
@@ -86,13 +95,21 @@ def test_what_was_shown_does_not_count_as_never_found(served: Served) -> None:
 def test_what_hooks_injected_is_shown_where_it_belongs(served: Served) -> None:
     journal = Journal(os.environ)
     journal.add(
-        host="claude-code", workspace=served.memory.root, prompt="which port", tokens=9,
-        passages=[Passage("memory/2026-05-06.md#L3", "hash", 0.5)], now=dt.datetime.now(dt.UTC),
-    )  # fmt: skip
+        host="claude-code",
+        workspace=served.memory.root,
+        prompt="which port",
+        tokens=9,
+        passages=[Passage("memory/2026-05-06.md#L3", "hash", 0.5)],
+        now=dt.datetime.now(dt.UTC),
+    )
     journal.add(
-        host="codex", workspace=Path("/elsewhere"), prompt="other", tokens=9,
-        passages=[Passage("memory/2026-05-06.md#L3")], now=dt.datetime.now(dt.UTC),
-    )  # fmt: skip
+        host="codex",
+        workspace=Path("/elsewhere"),
+        prompt="other",
+        tokens=9,
+        passages=[Passage("memory/2026-05-06.md#L3")],
+        now=dt.datetime.now(dt.UTC),
+    )
     [injected] = served.get("/api/note?path=memory/2026-05-06.md").json["injected"]
     assert (injected["host"], injected["prompt"]) == ("claude-code", "which port")
     attention = served.get("/api/home").json["attention"]
@@ -106,7 +123,9 @@ def test_what_hooks_injected_is_shown_where_it_belongs(served: Served) -> None:
 def test_a_file_that_is_not_read_is_named(served: Served, write: Write) -> None:
     write("memory/broken.md", bytes(range(32)) * 40)
     unread = served.get("/api/home").json["attention"]["unread"]
-    assert [one["path"] for one in unread if one["path"].startswith("memory/")] == ["memory/broken.md"]
+    assert [one["path"] for one in unread if one["path"].startswith("memory/")] == [
+        "memory/broken.md"
+    ]
     assert all(one["reason"] and one["hint"] for one in unread)
 
 
@@ -142,8 +161,9 @@ def test_a_note_is_a_safe_page_with_what_surrounds_it(served: Served) -> None:
     assert '<a href="#/note/memory/auth.md">auth</a>' in other["html"]
     [statement] = other["statements"]
     assert [(v["from"], v["until"]) for v in statement["versions"]] == [
-        ("2026-05-06", "2026-09-03"), ("2026-09-03", None),
-    ]  # fmt: skip
+        ("2026-05-06", "2026-09-03"),
+        ("2026-09-03", None),
+    ]
     assert served.get("/api/note?path=memory/none.md").status == 404
     assert served.get(f"/api/note?path={quote('../../etc/passwd')}").status == 404
 
@@ -178,7 +198,9 @@ def test_a_conflict_is_told_and_nothing_is_written(served: Served, write: Write)
     reply = served.post("/api/apply", {"token": shown["token"]})
     assert reply.status == 409
     assert reply.json["error"]["code"] == "changed"
-    assert (served.memory.root / "memory/auth.md").read_text(encoding="utf-8") == "# Auth\n\nAnother tab was faster.\n"
+    assert (served.memory.root / "memory/auth.md").read_text(
+        encoding="utf-8"
+    ) == "# Auth\n\nAnother tab was faster.\n"
     assert served.post("/api/apply", {"token": shown["token"]}).status == 404
 
 
@@ -193,7 +215,9 @@ def test_a_conflict_is_told_and_nothing_is_written(served: Served, write: Write)
         ({"action": "forget", "ref": "none"}, "no note or passage is called 'none'"),
     ],
 )
-def test_a_wrong_change_is_refused_with_a_sentence(served: Served, given: dict[str, str], message: str) -> None:
+def test_a_wrong_change_is_refused_with_a_sentence(
+    served: Served, given: dict[str, str], message: str
+) -> None:
     error = served.post("/api/preview", given)
     assert error.status in (400, 404)
     assert message in error.json["error"]["message"]
@@ -202,7 +226,9 @@ def test_a_wrong_change_is_refused_with_a_sentence(served: Served, given: dict[s
 
 def test_a_secret_in_a_diff_is_not_shown(served: Served) -> None:
     secret = "ghp_" + "a1B2" * 9
-    shown = served.post("/api/preview", {"action": "remember", "text": f"The key is {secret} for CI."}).json
+    shown = served.post(
+        "/api/preview", {"action": "remember", "text": f"The key is {secret} for CI."}
+    ).json
     assert secret not in json.dumps(shown)
     assert any("secret" in one for one in shown["warnings"])
     served.post("/api/apply", {"token": shown["token"]})
@@ -212,8 +238,14 @@ def test_a_secret_in_a_diff_is_not_shown(served: Served) -> None:
 @pytest.mark.parametrize("route", ["preview", "apply", "undo"])
 def test_writing_needs_what_it_always_needed(served: Served, route: str) -> None:
     assert served.get(f"/api/{route}").status == 405
-    assert served.ask("POST", f"/api/{route}", {}, headers={"Origin": "http://evil.example"}).status == 403
-    assert served.ask("POST", f"/api/{route}", {}, headers={"Sec-Fetch-Site": "cross-site"}).status == 403
+    assert (
+        served.ask("POST", f"/api/{route}", {}, headers={"Origin": "http://evil.example"}).status
+        == 403
+    )
+    assert (
+        served.ask("POST", f"/api/{route}", {}, headers={"Sec-Fetch-Site": "cross-site"}).status
+        == 403
+    )
     plain = served.ask("POST", f"/api/{route}", raw=b"{}", headers={"Content-Type": "text/plain"})
     assert plain.status == 400
 

@@ -74,7 +74,9 @@ def served_here(root: Path, *more: str, **env: str) -> Iterator[Served]:
     (root / "memory").mkdir()
     (root / "memory/standup.md").write_text(NOTE, encoding="utf-8")
     line = [sys.executable, "-m", "notewell", "serve", "-w", str(root), "--port", "0", *more]
-    process = subprocess.Popen([*line, "--model", "none"], stderr=subprocess.PIPE, env={**os.environ, **env})
+    process = subprocess.Popen(
+        [*line, "--model", "none"], stderr=subprocess.PIPE, env={**os.environ, **env}
+    )
     assert process.stderr is not None
     try:
         yield Served.told(process.stderr.readline().decode())
@@ -162,7 +164,9 @@ def test_what_was_passed_on_or_came_by_another_name_needs_the_token(
         assert served.get("/api/status", **given).status == 401
 
 
-@pytest.mark.parametrize(("listens", "family"), [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)])
+@pytest.mark.parametrize(
+    ("listens", "family"), [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)]
+)
 def test_the_kernel_names_the_user_of_a_connection(
     listens: str,
     family: socket.AddressFamily,

@@ -1,4 +1,6 @@
-"""Every line that asks something is answered, also one that makes no sense: nobody waits for ever."""
+"""Every line that asks something is answered, also one that makes no sense: nobody waits for
+ever.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,24 @@ from notewell.surfaces.server.stdio import refusal
 from tests.conftest import Write
 
 HELLO = {
-    "jsonrpc": "2.0", "id": 1, "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
-}  # fmt: skip
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    },
+}
 ANY = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers(-9, 9)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
@@ -32,7 +46,9 @@ ANY = st.recursive(
 def complaint(line: str) -> types.JSONRPCError | None:
     """What is said to a line, read as the transport reads it."""
     try:
-        return refusal(SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False)))
+        return refusal(
+            SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+        )
     except ValueError as error:
         return refusal(error)
 
@@ -83,7 +99,9 @@ def test_what_is_sound_or_asks_nothing_gets_none(line: str) -> None:
     assert complaint(line) is None
 
 
-@given(st.fixed_dictionaries({"id": st.integers(0, 9), "method": st.just("tools/call"), "params": ANY}))
+@given(
+    st.fixed_dictionaries({"id": st.integers(0, 9), "method": st.just("tools/call"), "params": ANY})
+)
 def test_a_request_with_a_good_id_is_passed_on_or_answered(asked: dict[str, Any]) -> None:
     answer = complaint(json.dumps({"jsonrpc": "2.0", **asked}))
     passed = asked["params"] is None or isinstance(asked["params"], dict)
@@ -93,7 +111,16 @@ def test_a_request_with_a_good_id_is_passed_on_or_answered(asked: dict[str, Any]
 
 def test_a_real_server_answers_bad_lines_and_goes_on(root: Path, write: Write) -> None:
     write("MEMORY.md", "- a fact\n")
-    line = [sys.executable, "-m", "notewell.surfaces.cli.main", "mcp", "-w", str(root), "--model", "none"]
+    line = [
+        sys.executable,
+        "-m",
+        "notewell.surfaces.cli.main",
+        "mcp",
+        "-w",
+        str(root),
+        "--model",
+        "none",
+    ]
     lines = [json.dumps(HELLO), "{bad", call(id=2, params=[1]), call(id=3, params={"name": 5})]
     lines += [call(id=4, params={"name": "memory_status", "arguments": {}})]
     with subprocess.Popen(

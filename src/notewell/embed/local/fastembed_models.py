@@ -1,4 +1,6 @@
-"""Models of fastembed, an optional package: from its cache, and from the model hub only if they are not in it."""
+"""Models of fastembed, an optional package: from its cache, and from the model hub only if they are
+not in it.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,18 @@ class FastEmbedder(LocalModel):
             from loguru import logger  # noqa: PLC0415
 
             logger.disable("fastembed")
-        rows = {row["model"].lower(): row for row in fastembed.TextEmbedding.list_supported_models()}
+        rows = {
+            row["model"].lower(): row for row in fastembed.TextEmbedding.list_supported_models()
+        }
         if name.lower() not in rows:
             import difflib  # noqa: PLC0415
 
             close = difflib.get_close_matches(name.lower(), rows, n=1, cutoff=0.4)
-            hint = f"did you mean {PREFIX}{rows[close[0]]['model']}?" if close else "its documentation lists them"
+            hint = (
+                f"did you mean {PREFIX}{rows[close[0]]['model']}?"
+                if close
+                else "its documentation lists them"
+            )
             raise SettingsError(f"fastembed has no model {name!r}", hint=hint)
         row = rows[name.lower()]
         own = family(str(row["model"]))
@@ -44,7 +52,9 @@ class FastEmbedder(LocalModel):
 
     @cached_property
     def _loaded(self) -> Any:
-        """The model; a failure is cached for a while, since a failing request to the hub takes many seconds."""
+        """The model; a failure is cached for a while, since a failing request to the hub takes many
+        seconds.
+        """
         import fastembed  # noqa: PLC0415
         from huggingface_hub import constants  # noqa: PLC0415
 
@@ -54,11 +64,20 @@ class FastEmbedder(LocalModel):
         with contextlib.suppress(Exception):
             return fastembed.TextEmbedding(self.name, threads=1, local_files_only=True)
         try:
-            return fastembed.TextEmbedding(self.name, threads=1, local_files_only=bool(constants.HF_HUB_OFFLINE))
+            return fastembed.TextEmbedding(
+                self.name, threads=1, local_files_only=bool(constants.HF_HUB_OFFLINE)
+            )
         except Exception as error:
-            message = f"{self.name} is not in fastembed's cache and could not be downloaded: {error}"
-            hint = "connect once to download it, or set FASTEMBED_CACHE_PATH to a folder that has it"
-            self._failed, self._again_at = EmbedderError(message, hint=hint), time.monotonic() + _RETRY_S
+            message = (
+                f"{self.name} is not in fastembed's cache and could not be downloaded: {error}"
+            )
+            hint = (
+                "connect once to download it, or set FASTEMBED_CACHE_PATH to a folder that has it"
+            )
+            self._failed, self._again_at = (
+                EmbedderError(message, hint=hint),
+                time.monotonic() + _RETRY_S,
+            )
             raise self._failed from error
 
     def _row(self, text: str) -> Any:

@@ -23,18 +23,24 @@ class GgufEmbedder(LocalModel):
             with path.open("rb") as file:
                 mark = file.read(4)
         except OSError as error:
-            raise EmbedderError(f"{path} cannot be read: {error.strerror}", hint="check the file") from error
+            raise EmbedderError(
+                f"{path} cannot be read: {error.strerror}", hint="check the file"
+            ) from error
         if mark != b"GGUF":
             raise EmbedderError(f"{path} is not a GGUF file", hint=DOWNLOAD_AGAIN)
         try:
             import llama_cpp  # noqa: PLC0415 - an optional package
         except (ImportError, OSError, RuntimeError) as error:  # the package loads a shared library
             hint = 'pip install "notewell[gguf]"'
-            raise EmbedderError(f"a GGUF model needs llama-cpp-python: {error}", hint=hint) from error
+            raise EmbedderError(
+                f"a GGUF model needs llama-cpp-python: {error}", hint=hint
+            ) from error
         try:
             sizes = dict.fromkeys(("n_ctx", "n_batch", "n_ubatch"), _MAX_TOKENS)
             sizes |= dict.fromkeys(("n_threads", "n_threads_batch"), threads or os.cpu_count() or 1)
-            self._model: Any = llama_cpp.Llama(model_path=str(path), embedding=True, verbose=False, **sizes)
+            self._model: Any = llama_cpp.Llama(
+                model_path=str(path), embedding=True, verbose=False, **sizes
+            )
         except Exception as error:
             hint = "is it an embedding model? try a newer llama-cpp-python"
             raise EmbedderError(f"{path.name} cannot be loaded: {error}", hint=hint) from error
@@ -55,6 +61,8 @@ class GgufEmbedder(LocalModel):
             with self._one:
                 found = np.asarray(self._model.embed(text, truncate=True), dtype=np.float32)
         except Exception as error:
-            raise EmbedderError(f"{self.name} failed: {error}", hint="is it an embedding model?") from error
+            raise EmbedderError(
+                f"{self.name} failed: {error}", hint="is it an embedding model?"
+            ) from error
         # A model without pooling returns one row per token.
         return found.mean(axis=0) if found.ndim == 2 else found

@@ -1,6 +1,7 @@
 """A deterministic embedder without a model: hashed words and character trigrams.
 
-It compares spelling, not meaning, so it is for tests and a last resort. The same text has the same vector everywhere.
+It compares spelling, not meaning, so it is for tests and a last resort. The same text has the same
+vector everywhere.
 """
 
 from __future__ import annotations

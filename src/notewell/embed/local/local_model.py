@@ -1,4 +1,6 @@
-"""What every local model shares: prefixes and pooling by family, texts side by side, rows of length one."""
+"""What every local model shares: prefixes and pooling by family, texts side by side, rows of length
+one.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Family:
 
 
 _SEARCHING = "Represent this sentence for searching relevant passages: "
-_INSTRUCT = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+_INSTRUCT = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+)
 # From the model cards. The first pattern found in the name counts.
 _FAMILIES = (
     (r"bge-m3", Family(pooling="cls")),
@@ -41,7 +45,10 @@ _FAMILIES = (
     (r"\be5-\w*-?instruct", Family(query=f"{_INSTRUCT} ")),
     (r"(^|[-_/ ])(e5|notewell)[-_]", Family(query="query: ", document="passage: ")),
     (r"nomic-embed-text", Family(query="search_query: ", document="search_document: ")),
-    (r"embeddinggemma", Family(query="task: search result | query: ", document="title: none | text: ")),
+    (
+        r"embeddinggemma",
+        Family(query="task: search result | query: ", document="title: none | text: "),
+    ),
     (r"qwen3-embedding", Family(query=_INSTRUCT, pooling="last")),
     (r"gte-\w+-en-v1\.5|granite-embedding", Family(pooling="cls")),
 )
@@ -49,7 +56,9 @@ _FAMILIES = (
 
 def family(name: str) -> Family:
     """The family of a model's name; mean pooling and no prefixes for an unknown one."""
-    return next((found for pattern, found in _FAMILIES if re.search(pattern, name.lower())), Family())
+    return next(
+        (found for pattern, found in _FAMILIES if re.search(pattern, name.lower())), Family()
+    )
 
 
 class LocalModel:
@@ -59,7 +68,9 @@ class LocalModel:
     dim: int
 
     def __init__(self, name: str, *, threads: int = 1, query: str = "", document: str = "") -> None:
-        """0 `threads` means one per core; `query` and `document` are the prefixes of questions and passages."""
+        """0 `threads` means one per core; `query` and `document` are the prefixes of questions and
+        passages.
+        """
         self.name = name
         self._threads = threads or os.cpu_count() or 1
         self._query, self._document = query, document
@@ -79,8 +90,8 @@ class LocalModel:
         raise NotImplementedError
 
     def embed(self, texts: Sequence[str], role: Role) -> Vectors:
-        """One unit row per text. Each text runs alone: int8 activations are scaled per run, so in a batch a row would
-        depend on the other texts, and padding would cost more than it saves.
+        """One unit row per text. Each text runs alone: int8 activations are scaled per run, so in a
+        batch a row would depend on the other texts, and padding would cost more than it saves.
         """
         prefix = self._query if role == "query" else self._document
         return self._unit(self._each(self._row, [prefix + text for text in texts]))
@@ -95,18 +106,27 @@ class LocalModel:
             return list(pool.map(make, texts))
 
     def _unit(self, rows: Sequence[Any]) -> Vectors:
-        """Rows of length one; an all-zero row becomes a fixed unit row, a row of the wrong size is an error."""
+        """Rows of length one; an all-zero row becomes a fixed unit row, a row of the wrong size is
+        an error.
+        """
         import numpy as np  # noqa: PLC0415
 
         out = np.zeros((len(rows), self.dim), dtype=np.float32)
         for i, row in enumerate(rows):
             found = np.asarray(row, dtype=np.float32)
             if found.shape != (self.dim,):
-                message = f"{self.name} returned a vector of shape {found.shape} instead of {self.dim} numbers"
-                raise EmbedderError(message, hint="its settings and its weights do not match: download both again")
+                message = (
+                    f"{self.name} returned a vector of shape {found.shape} instead of "
+                    f"{self.dim} numbers"
+                )
+                raise EmbedderError(
+                    message, hint="its settings and its weights do not match: download both again"
+                )
             length = math.sqrt(float(found @ found))
             if not math.isfinite(length):
-                raise EmbedderError(f"{self.name} returned a vector that is not a number", hint=DOWNLOAD_AGAIN)
+                raise EmbedderError(
+                    f"{self.name} returned a vector that is not a number", hint=DOWNLOAD_AGAIN
+                )
             if length > 1e-12:
                 out[i] = found / length
             else:

@@ -18,9 +18,15 @@ MODELS = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_q
 _MAX_TOKENS = 512  # passages are cut at about 400
 _POOLINGS = {"cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max", "lasttoken": "last"}
 _SETTINGS = (
-    "tokenizer.json", "vocab.txt", "tokenizer_config.json", "config.json", "modules.json",
-    "sentence_bert_config.json", "config_sentence_transformers.json", "1_Pooling/config.json",
-)  # fmt: skip
+    "tokenizer.json",
+    "vocab.txt",
+    "tokenizer_config.json",
+    "config.json",
+    "modules.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "1_Pooling/config.json",
+)
 _TWO_POSITIONS_LESS = ("roberta", "xlm-roberta", "camembert", "mpnet")
 
 
@@ -31,44 +37,69 @@ class FolderEmbedder(LocalModel):
         found = model or next((folder / name for name in MODELS if (folder / name).is_file()), None)
         if found is None:
             raise EmbedderError(
-                f"{folder} has no embedding model: looked for {', '.join(MODELS)} and a static model.safetensors",
-                hint="export it: optimum-cli export onnx --task feature-extraction --model NAME FOLDER",
+                (
+                    f"{folder} has no embedding model: looked for {', '.join(MODELS)} and a static "
+                    "model.safetensors"
+                ),
+                hint=(
+                    "export it: optimum-cli export onnx --task feature-extraction --model NAME "
+                    "FOLDER"
+                ),
             )
         self.folder = folder
         self._path = found
         self._config = read_json(folder / "config.json")
         self._family = family(f"{folder.name} {self._config.get('_name_or_path', '')}")
-        super().__init__(folder.name, threads=threads, query=self._family.query, document=self._family.document)
+        super().__init__(
+            folder.name, threads=threads, query=self._family.query, document=self._family.document
+        )
         self._read_modules()
         self._read_prompts()
         self._max_tokens = self._limit()
-        beside = sorted(p for p in found.parent.iterdir() if p.name.startswith(found.name) and p != found)
+        beside = sorted(
+            p for p in found.parent.iterdir() if p.name.startswith(found.name) and p != found
+        )
         files = [found, *beside, *(p for name in _SETTINGS if (p := folder / name).is_file())]
-        mark = fingerprint([*files, *(p for dense in self._dense for p in sorted(dense.iterdir()) if p.is_file())])
+        mark = fingerprint(
+            [*files, *(p for dense in self._dense for p in sorted(dense.iterdir()) if p.is_file())]
+        )
         self.id = f"onnx/{self.name}-{mark}@{self._max_tokens}"
         self.dim = self._width()
 
     def _read_modules(self) -> None:
-        """Reads the steps after the transformer, from modules.json or else from the other files of the folder."""
+        """Reads the steps after the transformer, from modules.json or else from the other files of
+        the folder.
+        """
         self._pooling = ""
         self._dense: list[Path] = []
         rows = read_json(self.folder / "modules.json", kind=list)
         for row in rows:
-            kind, place = str(row.get("type", "")).rpartition(".")[2], self.folder / str(row.get("path", ""))
+            kind, place = (
+                str(row.get("type", "")).rpartition(".")[2],
+                self.folder / str(row.get("path", "")),
+            )
             if kind == "Pooling":
                 self._pooling = self._pooling_of(read_json(place / "config.json"))
             elif kind == "Dense":
                 self._dense.append(place)
             elif kind not in ("Transformer", "Normalize"):
                 hint = "supported are Transformer, Pooling, Dense and Normalize"
-                raise EmbedderError(f"{self.name} has a module {kind!r}, which is not supported", hint=hint)
+                raise EmbedderError(
+                    f"{self.name} has a module {kind!r}, which is not supported", hint=hint
+                )
         if not self._pooling:
             settings = read_json(self.folder / "1_Pooling" / "config.json")
             self._pooling = self._pooling_of(settings) if settings else self._family.pooling
 
     def _pooling_of(self, settings: Mapping[str, Any]) -> str:
-        on = [key for key, value in settings.items() if key.startswith("pooling_mode_") and value is True]
-        pooling = settings.get("pooling_mode") or (on[0].removeprefix("pooling_mode_") if len(on) == 1 else None)
+        on = [
+            key
+            for key, value in settings.items()
+            if key.startswith("pooling_mode_") and value is True
+        ]
+        pooling = settings.get("pooling_mode") or (
+            on[0].removeprefix("pooling_mode_") if len(on) == 1 else None
+        )
         pooling = _POOLINGS.get(str(pooling), pooling)
         if pooling not in _POOLINGS.values():
             hint = f"supported are {', '.join(_POOLINGS.values())}"
@@ -96,14 +127,20 @@ class FolderEmbedder(LocalModel):
 
     def _width(self) -> int:
         """The size of a row; the model is run where its settings do not state it."""
-        size = read_json(self._dense[-1] / "config.json").get("out_features") if self._dense else None
+        size = (
+            read_json(self._dense[-1] / "config.json").get("out_features") if self._dense else None
+        )
         size = size or self._config.get("hidden_size") or self._config.get("dim")
         return size if isinstance(size, int) and size > 0 else int(self._row("a").shape[0])
 
     @cached_property
     def _loaded(self) -> tuple[OnnxModel, Tokens, list[tuple[Any, Any, bool]]]:
         model = OnnxModel(self._path, self.name, hint=DOWNLOAD_AGAIN)
-        return model, read_tokens(self.folder, self.name), [self._layer(place) for place in self._dense]
+        return (
+            model,
+            read_tokens(self.folder, self.name),
+            [self._layer(place) for place in self._dense],
+        )
 
     def _layer(self, place: Path) -> tuple[Any, Any, bool]:
         """Weight, bias and whether tanh follows."""
@@ -111,9 +148,14 @@ class FolderEmbedder(LocalModel):
             hint = "save the model again, with safetensors"
             raise EmbedderError(f"{self.name}: {place.name} has no model.safetensors", hint=hint)
         own = Safetensors(place / "model.safetensors")
-        active = str(read_json(place / "config.json").get("activation_function", "")).rpartition(".")[2]
+        active = str(read_json(place / "config.json").get("activation_function", "")).rpartition(
+            "."
+        )[2]
         if active not in ("Tanh", "Identity") or "linear.weight" not in own.tensors:
-            raise EmbedderError(f"{self.name}: {place.name} is not supported", hint="supported are Tanh and Identity")
+            raise EmbedderError(
+                f"{self.name}: {place.name} is not supported",
+                hint="supported are Tanh and Identity",
+            )
         bias = own["linear.bias"] if "linear.bias" in own.tensors else 0.0
         return own["linear.weight"], bias, active == "Tanh"
 

@@ -84,7 +84,11 @@ _NO_RUNTIME = (
 
 
 def package_file(
-    package: str, relative: str, *, extra: str = "", otherwise: str = "or choose another model with embed.model"
+    package: str,
+    relative: str,
+    *,
+    extra: str = "",
+    otherwise: str = "or choose another model with embed.model",
 ) -> Path:
     """A file inside an installed package, found without importing it."""
     spec = importlib.util.find_spec(package)
@@ -107,7 +111,8 @@ def load_session(
 ) -> onnxruntime.InferenceSession:
     """An ONNX model on one CPU thread; callers run several texts in parallel instead.
 
-    With `prepared`, a folder, a form of the model that loads faster is kept there. See Packaged for `fused`.
+    With `prepared`, a folder, a form of the model that loads faster is kept there. See Packaged for
+    `fused`.
     """
     try:
         import onnxruntime  # noqa: PLC0415 - a tenth of a second, only for those who embed
@@ -133,22 +138,41 @@ def load_session(
             return prepared_.load(model, prepared, onnxruntime, options=options, start=start)
         return start(model, options())
     except Exception as error:
-        raise EmbedderError(f"the model file of {name} cannot be loaded: {error}", hint=hint) from error
+        raise EmbedderError(
+            f"the model file of {name} cannot be loaded: {error}", hint=hint
+        ) from error
 
 
 class OnnxModel:
-    """An ONNX transformer: from token ids to one row per token, or to one row if the model does its own pooling."""
+    """An ONNX transformer: from token ids to one row per token, or to one row if the model does its
+    own pooling.
+    """
 
     def __init__(
-        self, model: Path | bytes, name: str, *, hint: str, prepared: Path | None = None, fused: bool = False
+        self,
+        model: Path | bytes,
+        name: str,
+        *,
+        hint: str,
+        prepared: Path | None = None,
+        fused: bool = False,
     ) -> None:
         self._session = load_session(model, name, hint=hint, prepared=prepared, fused=fused)
         self._inputs = {i.name: i.type for i in self._session.get_inputs()}
         outputs = [o.name for o in self._session.get_outputs()]
-        if strange := set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids", "position_ids"}:
-            message = f"{name} needs {', '.join(sorted(strange))}, so it is not a text embedding model"
+        if strange := set(self._inputs) - {
+            "input_ids",
+            "attention_mask",
+            "token_type_ids",
+            "position_ids",
+        }:
+            message = (
+                f"{name} needs {', '.join(sorted(strange))}, so it is not a text embedding model"
+            )
             raise EmbedderError(message, hint="export it for the task feature-extraction")
-        self._output = next((o for o in ("sentence_embedding", "last_hidden_state") if o in outputs), outputs[0])
+        self._output = next(
+            (o for o in ("sentence_embedding", "last_hidden_state") if o in outputs), outputs[0]
+        )
         self._name = name
 
     def __call__(self, ids: Sequence[int]) -> Any:
@@ -156,22 +180,38 @@ class OnnxModel:
         import numpy as np  # noqa: PLC0415
 
         row = np.asarray([ids], dtype=np.int64)
-        feed = {"input_ids": row, "attention_mask": np.ones_like(row), "token_type_ids": np.zeros_like(row)}
+        feed = {
+            "input_ids": row,
+            "attention_mask": np.ones_like(row),
+            "token_type_ids": np.zeros_like(row),
+        }
         feed["position_ids"] = np.arange(row.shape[1], dtype=np.int64)[None]
-        own = {k: feed[k].astype(np.int32) if "int32" in kind else feed[k] for k, kind in self._inputs.items()}
+        own = {
+            k: feed[k].astype(np.int32) if "int32" in kind else feed[k]
+            for k, kind in self._inputs.items()
+        }
         try:
             found = self._session.run([self._output], own)[0]
         except Exception as error:
-            raise EmbedderError(f"{self._name} failed: {error}", hint="check that its files belong together") from error
+            raise EmbedderError(
+                f"{self._name} failed: {error}", hint="check that its files belong together"
+            ) from error
         return np.asarray(found[0], dtype=np.float32)
 
 
 class LocalEmbedder(LocalModel):
     """A packaged transformer on the CPU."""
 
-    def __init__(self, packaged: Packaged, *, threads: int = 0, prepared: Path | None = None) -> None:
+    def __init__(
+        self, packaged: Packaged, *, threads: int = 0, prepared: Path | None = None
+    ) -> None:
         """`prepared` is a folder for a form of the model that loads faster."""
-        super().__init__(packaged.name, threads=threads, query=packaged.query_prefix, document=packaged.passage_prefix)
+        super().__init__(
+            packaged.name,
+            threads=threads,
+            query=packaged.query_prefix,
+            document=packaged.passage_prefix,
+        )
         self.packaged, self._prepared = packaged, prepared
         mark = packaged.sha256 and f"-{packaged.sha256[:8]}"  # other weights make other vectors
         self.id = f"local/{packaged.name}{mark}@{packaged.max_tokens}"
@@ -188,7 +228,13 @@ class LocalEmbedder(LocalModel):
         return self._onnx(), WordPiece(self._vocabulary)
 
     def _onnx(self) -> OnnxModel:
-        return OnnxModel(self._path, self.name, hint=self._hint, prepared=self._prepared, fused=self.packaged.fused)
+        return OnnxModel(
+            self._path,
+            self.name,
+            hint=self._hint,
+            prepared=self._prepared,
+            fused=self.packaged.fused,
+        )
 
     def _row(self, text: str) -> Any:
         model, tokens = self._loaded
@@ -196,7 +242,9 @@ class LocalEmbedder(LocalModel):
 
 
 class OwnEmbedder(LocalEmbedder):
-    """The model of this project: it also gives vectors of the windows of a passage, pooled from one run over it."""
+    """The model of this project: it also gives vectors of the windows of a passage, pooled from one
+    run over it.
+    """
 
     window_dims = 192
     every_script = True
@@ -207,11 +255,15 @@ class OwnEmbedder(LocalEmbedder):
 
         # The vocabulary and the hash of the file take another core, while this one loads the model.
         with ThreadPoolExecutor(2) as aside:
-            pieces = aside.submit(Pieces, self._vocabulary, self.name, hint=self._hint, folder=self._prepared)
+            pieces = aside.submit(
+                Pieces, self._vocabulary, self.name, hint=self._hint, folder=self._prepared
+            )
             digest = aside.submit(_sha256, self._path)
             model = self._onnx()
         if digest.result() != self.packaged.sha256:
-            raise EmbedderError(f"{self._path} is not the model that notewell was made with", hint=self._hint)
+            raise EmbedderError(
+                f"{self._path} is not the model that notewell was made with", hint=self._hint
+            )
         return model, pieces.result()
 
     def embed_passages(self, texts: Sequence[str]) -> Sequence[PassageVectors]:
@@ -230,7 +282,9 @@ class OwnEmbedder(LocalEmbedder):
 
 
 def window_places(count: int) -> list[tuple[int, int]]:
-    """The windows over so many pieces, the last of which ends with them; none where one would cover them all."""
+    """The windows over so many pieces, the last of which ends with them; none where one would cover
+    them all.
+    """
     if count <= _WINDOW:
         return []
     starts = [*range(0, count - _WINDOW, _STRIDE), count - _WINDOW]

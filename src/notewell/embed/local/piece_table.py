@@ -1,7 +1,8 @@
 """The vocabulary of our own model as a table that is enough for one question.
 
-What sentencepiece builds to look words up takes a process that asks once longer, and more memory, than all else
-about its question. The table lies next to the prepared model, and is kept where it cuts odd texts as the library does.
+What sentencepiece builds to look words up takes a process that asks once longer, and more memory,
+than all else about its question. The table lies next to the prepared model, and is kept where it
+cuts odd texts as the library does.
 """
 
 from __future__ import annotations
@@ -28,14 +29,18 @@ _ODD = (
 
 
 class PieceTable:
-    """Texts to the ids that sentencepiece gives for them; `marks` are the ids of beginning, end and unknown."""
+    """Texts to the ids that sentencepiece gives for them; `marks` are the ids of beginning, end and
+    unknown.
+    """
 
     def __init__(self, kept: bytes) -> None:
         count, size, self._longest, *self.marks = np.frombuffer(kept, "<u4", 6).tolist()
         self._rows = np.frombuffer(kept, _KIND, count, 24)
         self._keys = np.ascontiguousarray(self._rows["key"])
         self._worst = float(self._rows["score"].min() - _PENALTY)
-        self._trie = np.frombuffer(kept, "<u4", size // 4, 28 + self._rows.nbytes)  # a double array, as in Darts
+        self._trie = np.frombuffer(
+            kept, "<u4", size // 4, 28 + self._rows.nbytes
+        )  # a double array, as in Darts
         self._forms = kept[28 + self._rows.nbytes + size :]
 
     def encode(self, text: str) -> list[int]:
@@ -44,8 +49,13 @@ class PieceTable:
         many = len(text)
         ends = [range(i + 1, min(many, i + self._longest) + 1) for i in range(many)]
         known = self._found(list({text[i:j] for i in range(many) for j in ends[i]}))
-        scores, cell = array("f", bytes(4 * many + 4)), array("f", [0.0])  # which round as the library's numbers do
-        best: list[tuple[int, int] | None] = [None] * (many + 1)  # from where the best way to a place comes, and its id
+        scores, cell = (
+            array("f", bytes(4 * many + 4)),
+            array("f", [0.0]),
+        )  # which round as the library's numbers do
+        best: list[tuple[int, int] | None] = [None] * (
+            many + 1
+        )  # from where the best way to a place comes, and its id
         for i in range(many):
             some = [(j, *known[text[i:j]]) for j in ends[i] if text[i:j] in known]
             if not some or some[0][0] > i + 1:
@@ -57,7 +67,9 @@ class PieceTable:
         ids: list[int] = []
         while step := best[many]:
             many, number = step
-            if number != unknown or ids[-1:] != [number]:  # unknown characters in a row are one piece
+            if number != unknown or ids[-1:] != [
+                number
+            ]:  # unknown characters in a row are one piece
                 ids.append(number)
         return ids[::-1]
 
@@ -118,10 +130,17 @@ def keep(vocabulary: Path, folder: Path, library: Any) -> None:
 
     shapes: Any = sentencepiece_model_pb2
     held = shapes.ModelProto.FromString(vocabulary.read_bytes())
-    normal = [(_key(one.piece), one.score, n) for n, one in enumerate(held.pieces) if one.type == _NORMAL]
-    rows, forms = np.sort(np.array(normal, _KIND), order="key"), held.normalizer_spec.precompiled_charsmap
+    normal = [
+        (_key(one.piece), one.score, n) for n, one in enumerate(held.pieces) if one.type == _NORMAL
+    ]
+    rows, forms = (
+        np.sort(np.array(normal, _KIND), order="key"),
+        held.normalizer_spec.precompiled_charsmap,
+    )
     longest, size = max(len(one.piece) for one in held.pieces), int.from_bytes(forms[:4], "little")
-    head = np.array([len(rows), size, longest, library.bos_id(), library.eos_id(), library.unk_id()], "<u4")
+    head = np.array(
+        [len(rows), size, longest, library.bos_id(), library.eos_id(), library.unk_id()], "<u4"
+    )
     kept = head.tobytes() + rows.tobytes() + forms
     if all(PieceTable(kept).encode(text) == library.encode(text) for text in _ODD):
         place = folder / f"{vocabulary.stem}-{prepared.sum_of((vocabulary,))}"

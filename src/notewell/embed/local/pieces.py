@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
 
 _CHARACTERS_A_PIECE = 50
-_NO_LIBRARY = "pip install sentencepiece; where it has no wheel, set embed.model to another model, or to none"
+_NO_LIBRARY = (
+    "pip install sentencepiece; where it has no wheel, set embed.model to another model, or to none"
+)
 
 
 class Spans(NamedTuple):
@@ -40,7 +42,9 @@ class Pieces:
         own = self._library()
         self.begin, self.end, self.unknown = own.bos_id(), own.eos_id(), own.unk_id()
         if folder:
-            with contextlib.suppress(Exception):  # of whatever kind: the next process can do without
+            with contextlib.suppress(
+                Exception
+            ):  # of whatever kind: the next process can do without
                 piece_table.keep(path, folder, own)
 
     def _library(self) -> SentencePieceProcessor:
@@ -53,10 +57,14 @@ class Pieces:
         except ImportError as error:
             raise EmbedderError("sentencepiece is not installed", hint=_NO_LIBRARY) from error
         except (OSError, RuntimeError) as error:
-            raise EmbedderError(f"the vocabulary of {self._name} cannot be loaded: {error}", hint=self._hint) from error
+            raise EmbedderError(
+                f"the vocabulary of {self._name} cannot be loaded: {error}", hint=self._hint
+            ) from error
 
     def encode(self, text: str, limit: int) -> list[int]:
-        """Ids between the mark of the beginning and that of the end, at most `limit` with these two."""
+        """Ids between the mark of the beginning and that of the end, at most `limit` with these
+        two.
+        """
         return [self.begin, *self.plain(text, limit - 2), self.end]
 
     def plain(self, text: str, limit: int) -> list[int]:
@@ -69,6 +77,8 @@ class Pieces:
 
     def spans(self, text: str, limit: int) -> Spans:
         """The same with the place of each piece."""
-        found = self._library().encode(text[: limit * _CHARACTERS_A_PIECE], return_type="offset_mapping")
+        found = self._library().encode(
+            text[: limit * _CHARACTERS_A_PIECE], return_type="offset_mapping"
+        )
         starts, ends = zip(*found["offsets"][:limit], strict=True) if found["ids"] else ((), ())
         return Spans(found["ids"][:limit], starts, ends)

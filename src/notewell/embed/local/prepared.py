@@ -1,8 +1,10 @@
-"""A packaged ONNX model as onnxruntime has optimized it, kept in the user's cache folder for the next start.
+"""A packaged ONNX model as onnxruntime has optimized it, kept in the user's cache folder for the
+next start.
 
-It loads in half the time, and in half the memory: the weights are in a separate file, which is mapped and not
-copied. A folder is named after all that it depends on, is made under another name and renamed when it is complete, and
-is checked when it is read. Whatever goes wrong, the packaged file is loaded instead.
+It loads in half the time, and in half the memory: the weights are in a separate file, which is
+mapped and not copied. A folder is named after all that it depends on, is made under another name
+and renamed when it is complete, and is checked when it is read. Whatever goes wrong, the packaged
+file is loaded instead.
 """
 
 from __future__ import annotations
@@ -22,9 +24,14 @@ _GRAPH, _WEIGHTS, _SUM = "model.onnx", "weights.bin", "sum"
 _WRITTEN = {
     "optimized_model_external_initializers_file_name": _WEIGHTS,
     "optimized_model_external_initializers_min_size_in_bytes": "1024",
-    "save_external_prepacked_constant_initializers": "1",  # in the order that the processor multiplies them in
+    # in the order that the processor multiplies them in
+    "save_external_prepacked_constant_initializers": "1",
 }
-_WHOLE, _SAMPLES, _SAMPLE = 4_000_000, 64, 4096  # bytes up to which all of a file is read, and how much of others
+_WHOLE, _SAMPLES, _SAMPLE = (
+    4_000_000,
+    64,
+    4096,
+)  # bytes up to which all of a file is read, and how much of others
 _PART = 1 << 16
 _KEPT = 3  # of one model, for several environments of one user
 
@@ -32,26 +39,37 @@ Load = Callable[[Path, Any], Any]
 """Makes a session of a file with options."""
 
 
-def load(model: Path, folder: Path, runtime: Any, *, options: Callable[[], Any], start: Load) -> Any:
-    """A session of a model, from `folder` if it is there; else from its file, and it is written to the folder."""
+def load(
+    model: Path, folder: Path, runtime: Any, *, options: Callable[[], Any], start: Load
+) -> Any:
+    """A session of a model, from `folder` if it is there; else from its file, and it is written to
+    the folder.
+    """
     place = folder / f"{model.stem}-{_key(model, runtime)}"
     if is_sound(place):
         with contextlib.suppress(Exception):  # of whatever kind: the packaged file is there
             own = options()
-            own.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL  # it is done
+            own.graph_optimization_level = (
+                runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+            )  # it is done
             return start(place / _GRAPH, own)
-    with contextlib.suppress(Exception):  # a full disk, a folder that cannot be written, another onnxruntime
+    with contextlib.suppress(
+        Exception
+    ):  # a full disk, a folder that cannot be written, another onnxruntime
         return keep(place, lambda new: _made(model, new, options=options(), start=start))
     return start(model, options())
 
 
 def _made(model: Path, new: Path, *, options: Any, start: Load) -> Any:
-    """A session of the packaged file, which onnxruntime writes in its optimized form as it loads it."""
+    """A session of the packaged file, which onnxruntime writes in its optimized form as it loads
+    it.
+    """
     options.optimized_model_filepath = str(new / _GRAPH)
     for name, value in _WRITTEN.items():
         options.add_session_config_entry(f"session.{name}", value)
     session = start(model, options)
-    # Linux maps as much around what is read of a file as was written at once: of the words of a question, megabytes.
+    # Linux maps as much around what is read of a file as was written at once: of the words of a
+    # question, megabytes.
     with (new / _WEIGHTS).open("rb") as whole, (new / _SUM).open("wb", buffering=0) as parts:
         while part := whole.read(_PART):
             parts.write(part)
@@ -96,7 +114,9 @@ def is_sound(place: Path) -> bool:
 
 def _key(model: Path, runtime: Any) -> str:
     """What the optimized form depends on: the model, onnxruntime and the processor."""
-    about = f"{_WRITTEN} {sum_of((model,))} {runtime.__version__} {platform.machine()} {_processor()}"
+    about = (
+        f"{_WRITTEN} {sum_of((model,))} {runtime.__version__} {platform.machine()} {_processor()}"
+    )
     return hashlib.blake2b(about.encode(), digest_size=8).hexdigest()
 
 
@@ -107,7 +127,9 @@ def _processor() -> str:
             first = file.read(8192).partition("\n\n")[0]
     except OSError:
         return os.environ.get("PROCESSOR_IDENTIFIER", "")
-    return " ".join(re.findall(r"^(?:model name|flags|Features|CPU part)\s*:(.*)$", first, re.MULTILINE))
+    return " ".join(
+        re.findall(r"^(?:model name|flags|Features|CPU part)\s*:(.*)$", first, re.MULTILINE)
+    )
 
 
 def _sum_in(place: Path) -> str:
@@ -115,7 +137,9 @@ def _sum_in(place: Path) -> str:
 
 
 def sum_of(files: Iterable[Path]) -> str:
-    """A hash of the sizes of files and of samples all over large ones: to read all weights would take longer."""
+    """A hash of the sizes of files and of samples all over large ones: to read all weights would
+    take longer.
+    """
     digest = hashlib.blake2b(digest_size=16)
     for path in files:
         with path.open("rb", buffering=0) as file:

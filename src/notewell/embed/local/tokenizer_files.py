@@ -1,6 +1,8 @@
-"""Text to token ids: by our WordPiece if a model's files describe exactly that, else by the `tokenizers` package.
+"""Text to token ids: by our WordPiece if a model's files describe exactly that, else by the
+`tokenizers` package.
 
-WordPiece is a few lines, where the package brings a model hub; a test compares both on every script.
+WordPiece is a few lines, where the package brings a model hub; a test compares both on every
+script.
 """
 
 from __future__ import annotations
@@ -18,7 +20,12 @@ from notewell.embed.local.local_model import DOWNLOAD_AGAIN
 from notewell.errors import EmbedderError
 
 _SPECIAL = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
-_BERT = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
+_BERT = {
+    "type": "WordPiece",
+    "unk_token": "[UNK]",
+    "continuing_subword_prefix": "##",
+    "max_input_chars_per_word": 100,
+}
 _CHARACTERS_A_TOKEN = 50
 _MAX_WORD, _CACHED_WORD, _CACHE_SIZE = 100, 40, 100_000
 # `str.split` splits at these; the reference drops them.
@@ -59,7 +66,9 @@ class WordPiece:
         else:
             self.ids = dict(vocabulary)
         if "[UNK]" not in self.ids:
-            raise EmbedderError("the vocabulary has no [UNK]: it is not a BERT vocabulary", hint=DOWNLOAD_AGAIN)
+            raise EmbedderError(
+                "the vocabulary has no [UNK]: it is not a BERT vocabulary", hint=DOWNLOAD_AGAIN
+            )
         self.unknown = self.ids["[UNK]"]
         self._cached = lru_cache(_CACHE_SIZE)(self._ids_of)
 
@@ -68,7 +77,9 @@ class WordPiece:
         try:
             return [self.ids["[CLS]"], *self.plain(text, limit - 2), self.ids["[SEP]"]]
         except KeyError as error:  # not checked when loading: a static model needs neither
-            raise EmbedderError(f"the vocabulary has no {error.args[0]}", hint=DOWNLOAD_AGAIN) from None
+            raise EmbedderError(
+                f"the vocabulary has no {error.args[0]}", hint=DOWNLOAD_AGAIN
+            ) from None
 
     def plain(self, text: str, limit: int) -> list[int]:
         """Ids of the text alone, at most `limit`."""
@@ -83,13 +94,23 @@ class WordPiece:
         return tuple(i for piece in self._split(word) for i in self._pieces(piece))
 
     def _split(self, word: str) -> list[str]:
-        """Lower-cases, strips accents and control characters, and separates punctuation and Han characters."""
+        """Lower-cases, strips accents and control characters, and separates punctuation and Han
+        characters.
+        """
         if not (word.isascii() and word.isprintable()):
-            kept = (c for c in word if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co") and c != "\ufffd")
+            kept = (
+                c
+                for c in word
+                if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co") and c != "\ufffd"
+            )
             word = _HAN.sub(r" \1 ", "".join(kept))
-        word = word.replace("Σ", "σ").lower()  # letter by letter, without the final sigma of `str.lower`
+        word = word.replace(
+            "Σ", "σ"
+        ).lower()  # letter by letter, without the final sigma of `str.lower`
         if not word.isascii():
-            word = "".join(c for c in unicodedata.normalize("NFD", word) if unicodedata.category(c) != "Mn")
+            word = "".join(
+                c for c in unicodedata.normalize("NFD", word) if unicodedata.category(c) != "Mn"
+            )
         return "".join(f" {c} " if _is_punctuation(c) else c for c in word).split()
 
     def _pieces(self, word: str) -> list[int]:
@@ -110,18 +131,24 @@ class WordPiece:
 
 
 class FastTokens:
-    """Any tokeniser that a tokenizer.json describes; special tokens in a text are read as plain text."""
+    """Any tokeniser that a tokenizer.json describes; special tokens in a text are read as plain
+    text.
+    """
 
     def __init__(self, description: str, name: str) -> None:
         try:
             from tokenizers import Tokenizer  # noqa: PLC0415 - an optional package
         except ImportError as error:
             hint = 'pip install "notewell[onnx]"'
-            raise EmbedderError(f"the tokeniser of {name} needs the package tokenizers", hint=hint) from error
+            raise EmbedderError(
+                f"the tokeniser of {name} needs the package tokenizers", hint=hint
+            ) from error
         try:
             self._inner: Any = Tokenizer.from_str(description)
         except Exception as error:
-            raise EmbedderError(f"the tokenizer.json of {name} cannot be read: {error}", hint=DOWNLOAD_AGAIN) from error
+            raise EmbedderError(
+                f"the tokenizer.json of {name} cannot be read: {error}", hint=DOWNLOAD_AGAIN
+            ) from error
         self._inner.no_padding()
         self._inner.no_truncation()
         self._inner.encode_special_tokens = True
@@ -130,7 +157,8 @@ class FastTokens:
         empty = self._inner.encode("").ids
         mark = self._inner.encode("a", add_special_tokens=False).ids
         framed = self._inner.encode("a").ids
-        # The number of special tokens before and after a text is measured: every kind of tokeniser states it elsewhere.
+        # The number of special tokens before and after a text is measured: every kind of tokeniser
+        # states it elsewhere.
         self._head = framed.index(mark[0]) if mark and mark[0] in framed else len(empty)
         self._tail = len(empty) - self._head
 
@@ -161,12 +189,18 @@ def read_tokens(folder: Path, name: str) -> Tokens:
             options = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
             if options.get("do_lower_case", True):
                 return WordPiece(vocabulary)
-            missing = "its vocab.txt is case-sensitive, which only a tokenizer.json describes in full"
+            missing = (
+                "its vocab.txt is case-sensitive, which only a tokenizer.json describes in full"
+            )
         else:
             missing = "it has neither tokenizer.json nor vocab.txt"
     except (OSError, ValueError, AttributeError) as error:
-        raise EmbedderError(f"the tokeniser of {name} cannot be read: {error}", hint=DOWNLOAD_AGAIN) from error
-    raise EmbedderError(f"{name} has no tokeniser: {missing}", hint=f"put the model's tokenizer.json into {folder}")
+        raise EmbedderError(
+            f"the tokeniser of {name} cannot be read: {error}", hint=DOWNLOAD_AGAIN
+        ) from error
+    raise EmbedderError(
+        f"{name} has no tokeniser: {missing}", hint=f"put the model's tokenizer.json into {folder}"
+    )
 
 
 def tokens_of(description: str, name: str) -> Tokens:
@@ -175,7 +209,9 @@ def tokens_of(description: str, name: str) -> Tokens:
         parsed = json.loads(description)
         vocabulary = parsed["model"]["vocab"] if _is_plain_bert(parsed) else None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise EmbedderError(f"the tokenizer.json of {name} cannot be read: {error!r}", hint=DOWNLOAD_AGAIN) from error
+        raise EmbedderError(
+            f"the tokenizer.json of {name} cannot be read: {error!r}", hint=DOWNLOAD_AGAIN
+        ) from error
     return WordPiece(vocabulary) if vocabulary is not None else FastTokens(description, name)
 
 

@@ -1,7 +1,8 @@
-"""Provider batch APIs for a first index: submit, come back later, fetch; cheaper, and never paid for twice.
+"""Provider batch APIs for a first index: submit, come back later, fetch; cheaper, and never paid
+for twice.
 
-Every step is recorded before and after it is taken, under the content hashes of the texts. Each job carries a tag, by
-which it is found again at the provider after a crash between the two.
+Every step is recorded before and after it is taken, under the content hashes of the texts. Each job
+carries a tag, by which it is found again at the provider after a crash between the two.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from notewell.errors import EmbedderError
 _STATE = "embed_batches"
 _OUTPUT_BYTES = 400_000_000
 _INPUT_BYTES = 15_000_000
-_RUNNING = frozenset(("validating", "in_progress", "finalizing", "cancelling", "pending", "running"))
+_RUNNING = frozenset(
+    ("validating", "in_progress", "finalizing", "cancelling", "pending", "running")
+)
 _ENDED = frozenset(("completed", "succeeded", "expired", "cancelled"))
 
 
@@ -42,7 +45,9 @@ class ProviderBatches:
         self._embedder = embedder
 
     def waiting(self, state: BatchState, *, confirmed: bool = False) -> frozenset[str]:
-        """The texts that may be at the provider; with `confirmed` only those it has acknowledged."""
+        """The texts that may be at the provider; with `confirmed` only those it has
+        acknowledged.
+        """
         jobs = _Book(self._embedder.id, state).jobs
         return frozenset(h for job in jobs if job.id or not confirmed for h in job.hashes)
 
@@ -61,22 +66,30 @@ class ProviderBatches:
             book.refused = {h: reason for h, reason in book.refused.items() if h in missing}
             book.save()
             done = fetched | submitted | book.refused.keys()
-            fresh = {h: text for h, text in missing.items() if h not in done and embedder.fits(text)}
-            for portion in packed(fresh.items(), _bytes_of, provider.preset.batch_texts, _INPUT_BYTES):
+            fresh = {
+                h: text for h, text in missing.items() if h not in done and embedder.fits(text)
+            }
+            for portion in packed(
+                fresh.items(), _bytes_of, provider.preset.batch_texts, _INPUT_BYTES
+            ):
                 texts = dict(portion)
                 job = _Job(_tag(embedder.id, texts), list(texts))
                 book.jobs.append(job)
                 book.save()
                 job.id = api.submit(job.tag, texts)
                 book.save()
-            return BatchRound(len(fetched), len((submitted & missing.keys()) | fresh.keys()), book.refused)
+            return BatchRound(
+                len(fetched), len((submitted & missing.keys()) | fresh.keys()), book.refused
+            )
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             message = f"unexpected answer about a batch: {error!r}"
             raise provider.error(message, hint="set embed.batch to false") from None
 
 
 def _collect(book: _Book, api: _Files | _Inline, keep: KeepRows) -> set[str]:
-    """Fetches every finished job, keeps its rows, and only then forgets it; returns the hashes of the rows."""
+    """Fetches every finished job, keeps its rows, and only then forgets it; returns the hashes of
+    the rows.
+    """
     fetched: set[str] = set()
     for job in list(book.jobs):
         job.id = job.id or api.find(job.tag)
@@ -98,7 +111,10 @@ def _collect(book: _Book, api: _Files | _Inline, keep: KeepRows) -> set[str]:
 
 
 def _tag(model: str, hashes: Mapping[str, str]) -> str:
-    return "notewell-" + hashlib.blake2b("\0".join((model, *hashes)).encode(), digest_size=12).hexdigest()
+    return (
+        "notewell-"
+        + hashlib.blake2b("\0".join((model, *hashes)).encode(), digest_size=12).hexdigest()
+    )
 
 
 def _bytes_of(pair: tuple[str, str]) -> int:
@@ -117,7 +133,9 @@ class _Book:
         try:
             self._saved = state.get_meta(self._key) or "{}"
             saved = json.loads(self._saved)
-            self.jobs = [_Job(job["tag"], list(job["hashes"]), job["id"]) for job in saved.get("jobs", ())]
+            self.jobs = [
+                _Job(job["tag"], list(job["hashes"]), job["id"]) for job in saved.get("jobs", ())
+            ]
             self.refused = dict(saved.get("refused", {}))
         except (ValueError, KeyError, TypeError, AttributeError):
             pass  # unreadable: at worst a job that was paid for is not fetched
@@ -135,7 +153,9 @@ class _Book:
 
 
 class _Api:
-    """What the batch APIs share. Each can `submit` texts, `find` the id of a job by its tag, and fetch `results`."""
+    """What the batch APIs share. Each can `submit` texts, `find` the id of a job by its tag, and
+    fetch `results`.
+    """
 
     def __init__(self, embedder: RemoteEmbedder) -> None:
         self.embedder = embedder
@@ -150,14 +170,18 @@ class _Api:
 
     def _create(self, path: str, body: Any) -> Any:
         # One attempt: if the answer is lost, `find` tells later whether there is a job.
-        return self.provider.json("POST", path, body=body, until=self._until(), stop=self.stop, attempts=1)
+        return self.provider.json(
+            "POST", path, body=body, until=self._until(), stop=self.stop, attempts=1
+        )
 
     def _row(self, value: Any) -> Any:
         return unit_row(self.provider, row_of(value), self.embedder.dim)
 
     @staticmethod
     def _of_job(job: _Job, found: Mapping[str, Any], *, complete: bool) -> dict[str, Any]:
-        """The results for a job's texts; in a job that ran to its end a text without a row is refused."""
+        """The results for a job's texts; in a job that ran to its end a text without a row is
+        refused.
+        """
         lost = dict.fromkeys(job.hashes, "the batch returned no row for it") if complete else {}
         return {**lost, **{h: found[h] for h in job.hashes if h in found}}
 
@@ -180,17 +204,32 @@ class _Files(_Api):
                 shared = {k: v for k, v in body.items() if k != "input"}
                 lines.append({"custom_id": key, "body": {"input": body["input"]}})
             else:
-                lines.append({"custom_id": key, "method": "POST", "url": "/v1/embeddings", "body": body})
+                lines.append(
+                    {"custom_id": key, "method": "POST", "url": "/v1/embeddings", "body": body}
+                )
         data, kind = _form(tag, "\n".join(json.dumps(line) for line in lines).encode())
-        answer = self.provider.ask("POST", "/files", data=data, kind=kind, until=self._until(), stop=self.stop)
+        answer = self.provider.ask(
+            "POST", "/files", data=data, kind=kind, until=self._until(), stop=self.stop
+        )
         file = self.provider.parsed(answer.body)["id"]
-        more = {"completion_window": "12h", "request_params": shared} if voyage else {"completion_window": "24h"}
-        request = {"input_file_id": file, "endpoint": "/v1/embeddings", "metadata": {"tag": tag}, **more}
+        more = (
+            {"completion_window": "12h", "request_params": shared}
+            if voyage
+            else {"completion_window": "24h"}
+        )
+        request = {
+            "input_file_id": file,
+            "endpoint": "/v1/embeddings",
+            "metadata": {"tag": tag},
+            **more,
+        }
         return str(self._create("/batches", request)["id"])
 
     def find(self, tag: str) -> str:
         listed = self._get("/batches?limit=100").get("data", ())
-        return next((str(b["id"]) for b in listed if (b.get("metadata") or {}).get("tag") == tag), "")
+        return next(
+            (str(b["id"]) for b in listed if (b.get("metadata") or {}).get("tag") == tag), ""
+        )
 
     def results(self, job: _Job) -> dict[str, Any] | None:
         """A row or the reason for a refusal, by content hash; None while the job is running."""
@@ -200,7 +239,10 @@ class _Files(_Api):
             return None
         if status not in _ENDED:
             errors = batch.get("errors")
-            raise self._failed(job, message_of({"errors": errors.get("data") if isinstance(errors, dict) else errors}))
+            raise self._failed(
+                job,
+                message_of({"errors": errors.get("data") if isinstance(errors, dict) else errors}),
+            )
         found: dict[str, Any] = {}
         for field_name in ("output_file_id", "error_file_id"):
             if batch.get(field_name):
@@ -209,7 +251,11 @@ class _Files(_Api):
 
     def _lines(self, file: str) -> Iterator[tuple[str, Any]]:
         answer = self.provider.ask(
-            "GET", f"/files/{file}/content", until=self._until(), stop=self.stop, max_bytes=_OUTPUT_BYTES
+            "GET",
+            f"/files/{file}/content",
+            until=self._until(),
+            stop=self.stop,
+            max_bytes=_OUTPUT_BYTES,
         )
         for line in answer.body.splitlines():
             if not line.strip():
@@ -219,7 +265,9 @@ class _Files(_Api):
             if response.get("status_code") == 200:
                 yield result["custom_id"], self._row(response["body"]["data"][0]["embedding"])
             else:
-                reason = message_of(response.get("body")) or message_of({"error": result.get("error")})
+                reason = message_of(response.get("body")) or message_of(
+                    {"error": result.get("error")}
+                )
                 yield result["custom_id"], reason or "the batch refused it"
 
 
@@ -230,11 +278,16 @@ class _Inline(_Api):
         bodies = ((key, self.embedder.body([text])["requests"][0]) for key, text in texts.items())
         requests = [{"request": body, "metadata": {"key": key}} for key, body in bodies]
         body = {"batch": {"displayName": tag, "inputConfig": {"requests": {"requests": requests}}}}
-        return str(self._create(f"/{resource(self.embedder.model)}:asyncBatchEmbedContent", body)["name"])
+        return str(
+            self._create(f"/{resource(self.embedder.model)}:asyncBatchEmbedContent", body)["name"]
+        )
 
     def find(self, tag: str) -> str:
         listed = self._get("/batches?pageSize=100").get("operations", ())
-        return next((str(o["name"]) for o in listed if (o.get("metadata") or {}).get("displayName") == tag), "")
+        return next(
+            (str(o["name"]) for o in listed if (o.get("metadata") or {}).get("displayName") == tag),
+            "",
+        )
 
     def results(self, job: _Job) -> dict[str, Any] | None:
         operation = self._get(f"/{job.id}")
@@ -247,7 +300,14 @@ class _Inline(_Api):
         done: Any = operation.get("response") or metadata.get("output") or {}
         done = done.get("output", done)
         while isinstance(done, dict):
-            done = next((done[k] for k in ("inlinedResponses", "inlinedEmbedContentResponses") if k in done), ())
+            done = next(
+                (
+                    done[k]
+                    for k in ("inlinedResponses", "inlinedEmbedContentResponses")
+                    if k in done
+                ),
+                (),
+            )
         found: dict[str, Any] = {}
         for i, result in enumerate(done):
             key = (result.get("metadata") or {}).get("key") or job.hashes[i]
@@ -270,7 +330,14 @@ def _form(name: str, data: bytes) -> tuple[bytes, str]:
         f'--{border}\r\nContent-Disposition: form-data; name="file"; filename="{name}.jsonl"\r\n'
         "Content-Type: application/jsonl\r\n\r\n"
     )
-    return head.encode() + data + f"\r\n--{border}--\r\n".encode(), f"multipart/form-data; boundary={border}"
+    return (
+        head.encode() + data + f"\r\n--{border}--\r\n".encode(),
+        f"multipart/form-data; boundary={border}",
+    )
 
 
-_APIS: Mapping[str, type[_Files | _Inline]] = {"openai": _Files, "voyage": _Files, "gemini": _Inline}
+_APIS: Mapping[str, type[_Files | _Inline]] = {
+    "openai": _Files,
+    "voyage": _Files,
+    "gemini": _Inline,
+}

@@ -1,7 +1,8 @@
 """The HTTP client: pooled, bounded in time and size, cancellable, and silent about keys.
 
-It uses the standard library. An HTTP package would still need this thread, this deadline over slowly dripping servers
-and this way to cut a socket, and would double the time to import (see docs/design.md).
+It uses the standard library. An HTTP package would still need this thread, this deadline over
+slowly dripping servers and this way to cut a socket, and would double the time to import (see
+docs/design.md).
 """
 
 from __future__ import annotations
@@ -88,9 +89,13 @@ class _Exchange:
 
 
 class Client:
-    """Calls servers: reuses connections, verifies TLS, uses the environment's proxies, follows no redirect."""
+    """Calls servers: reuses connections, verifies TLS, uses the environment's proxies, follows no
+    redirect.
+    """
 
-    def __init__(self, *, secrets: Sequence[str] = (), env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *, secrets: Sequence[str] = (), env: Mapping[str, str] | None = None
+    ) -> None:
         self._secrets = tuple(secrets)
         self._env = os.environ if env is None else env
         self._lock = threading.Lock()
@@ -109,9 +114,11 @@ class Client:
         connect_s: float = math.inf,
         max_bytes: int = MAX_ANSWER_BYTES,
     ) -> Answer:
-        """The complete answer within `timeout_s`, whatever the server, its proxy or the resolver does.
+        """The complete answer within `timeout_s`, whatever the server, its proxy or the resolver
+        does.
 
-        There must be a connection within `connect_s`: a server may think for long, but an address answers at once.
+        There must be a connection within `connect_s`: a server may think for long, but an address
+        answers at once.
         """
         until = time.monotonic() + timeout_s
         exchange = _Exchange(method, address(url), body, dict(headers or {}), until, max_bytes)
@@ -121,7 +128,9 @@ class Client:
             if self._closed:
                 raise CallError("it was cancelled")
             self._in_progress.add(exchange)
-        threading.Thread(target=self._run, args=(exchange,), name="notewell-http", daemon=True).start()
+        threading.Thread(
+            target=self._run, args=(exchange,), name="notewell-http", daemon=True
+        ).start()
         try:
             if connect_s < timeout_s and not exchange.connected.wait(connect_s):
                 exchange.end(lost)
@@ -133,8 +142,13 @@ class Client:
                 self._in_progress.discard(exchange)
             exchange.end(late)
         if 300 <= answer.status < 400:
-            host = urlsplit(redacted(answer.headers.get("location", ""), self._secrets)).hostname or "itself"
-            raise CallError(f"it answered {answer.status}, a redirect to {host}, which is not followed")
+            host = (
+                urlsplit(redacted(answer.headers.get("location", ""), self._secrets)).hostname
+                or "itself"
+            )
+            raise CallError(
+                f"it answered {answer.status}, a redirect to {host}, which is not followed"
+            )
         return answer
 
     def cancel(self) -> None:
@@ -157,7 +171,9 @@ class Client:
                 connection.close()
 
     def _run(self, exchange: _Exchange) -> None:
-        """Makes a call on its own thread, so that nothing can hold the caller beyond the deadline."""
+        """Makes a call on its own thread, so that nothing can hold the caller beyond the
+        deadline.
+        """
         try:
             answer = self._exchange(exchange)
             with suppress(InvalidStateError):
@@ -167,7 +183,9 @@ class Client:
                 exchange.connection.close()
             failure = _failure(error)
             with suppress(InvalidStateError):
-                exchange.answer.set_exception(CallError(redacted(str(failure), self._secrets), again=failure.again))
+                exchange.answer.set_exception(
+                    CallError(redacted(str(failure), self._secrets), again=failure.again)
+                )
         finally:
             exchange.connected.set()
 
@@ -179,7 +197,9 @@ class Client:
             target = f"http://{parts.netloc}{target}"
             headers |= _proxy_login(proxy)
         key = (parts.scheme, parts.netloc, proxy.netloc if proxy else "")
-        connection = exchange.connection = self._reused(key) or self._new(parts, proxy, exchange.until)
+        connection = exchange.connection = self._reused(key) or self._new(
+            parts, proxy, exchange.until
+        )
         if connection.sock is None:
             connection.connect()
         exchange.connected.set()
@@ -252,7 +272,9 @@ class Client:
             return None
         proxy = urlsplit(found if "://" in found else f"http://{found}")
         if proxy.scheme != "http":
-            raise CallError(f"{parts.scheme.upper()}_PROXY names a {proxy.scheme} proxy; only http is supported")
+            raise CallError(
+                f"{parts.scheme.upper()}_PROXY names a {proxy.scheme} proxy; only http is supported"
+            )
         return proxy
 
 
@@ -266,12 +288,17 @@ def address(url: str) -> SplitResult:
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise CallError(f"{url!r} is not an http address")
     if parts.username or parts.password:
-        raise CallError(f"the address of {parts.hostname} holds a name or password; set the key in its own setting")
+        raise CallError(
+            f"the address of {parts.hostname} holds a name or password; set the key in its own "
+            "setting"
+        )
     return parts
 
 
 def _is_open(sock: socket.socket | None) -> bool:
-    """Whether an idle connection can be used; one with something to read was closed by its server."""
+    """Whether an idle connection can be used; one with something to read was closed by its
+    server.
+    """
     try:
         return sock is not None and not select.select([sock], [], [], 0)[0]
     except (OSError, ValueError):

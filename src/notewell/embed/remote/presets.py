@@ -46,7 +46,11 @@ class Preset:
     key_needed: bool = True
     texts_per_request: int = 256
     tokens_per_request: int = 100_000
-    types: tuple[str, str, str] = ("", "", "")  # a field of the request, and its value for questions and passages
+    types: tuple[str, str, str] = (
+        "",
+        "",
+        "",
+    )  # a field of the request, and its value for questions and passages
     dim_field: str = "dimensions"
     extra: Mapping[str, Any] = field(default_factory=dict)
     batch: BatchShape = ""
@@ -59,7 +63,9 @@ class Preset:
         return self.models[0].name if self.models else ""
 
     def known(self, name: str) -> Model:
-        """The row of a model, or just its name if it has none. A tag such as `:latest` is ignored."""
+        """The row of a model, or just its name if it has none. A tag such as `:latest` is
+        ignored.
+        """
         for model in self.models:
             if name in (model.name, f"models/{model.name}") or name.partition(":")[0] == model.name:
                 return replace(model, name=name)
@@ -71,7 +77,9 @@ class Preset:
         return "" if not model.typed else query if role == "query" else document
 
     def manner(self, model: Model) -> str:
-        """A checksum of prefixes and types: vectors made with others must not be mixed with these."""
+        """A checksum of prefixes and types: vectors made with others must not be mixed with
+        these.
+        """
         parts = [*model.prefixes, *(self.types[1:] if model.typed else ())]
         return f"+{zlib.crc32(chr(0).join(parts).encode()):08x}" if any(parts) else ""
 
@@ -103,7 +111,15 @@ _PRESETS = (
         "https://generativelanguage.googleapis.com/v1beta",
         models=(
             # The newer model reads its task from the text; the older one has a field for it.
-            Model("gemini-embedding-2", 3072, 0.20, shortens=True, prefixes=_GEMMA, typed=False, media=True),
+            Model(
+                "gemini-embedding-2",
+                3072,
+                0.20,
+                shortens=True,
+                prefixes=_GEMMA,
+                typed=False,
+                media=True,
+            ),
             Model("gemini-embedding-001", 3072, 0.15, max_tokens=2000, shortens=True),
         ),
         shape="gemini",
@@ -138,7 +154,10 @@ _PRESETS = (
     Preset(
         "mistral",
         "https://api.mistral.ai/v1",
-        models=(Model("mistral-embed", 1024, 0.10), Model("codestral-embed", 1536, 0.15, shortens=True)),
+        models=(
+            Model("mistral-embed", 1024, 0.10),
+            Model("codestral-embed", 1536, 0.15, shortens=True),
+        ),
         keys=("MISTRAL_API_KEY",),
         tokens_per_request=16_000,
         dim_field="output_dimension",
@@ -192,11 +211,22 @@ _PRESETS = (
     Preset(
         "lmstudio",
         "http://localhost:1234/v1",
-        models=(Model("text-embedding-nomic-embed-text-v1.5", 768, 0.0, max_tokens=2000, prefixes=_NOMIC),),
+        models=(
+            Model(
+                "text-embedding-nomic-embed-text-v1.5", 768, 0.0, max_tokens=2000, prefixes=_NOMIC
+            ),
+        ),
         key_needed=False,
         texts_per_request=2048,
         extra=_AS_NUMBERS,
     ),
-    Preset("http", "", keys=("NOTEWELL_EMBED_KEY",), key_needed=False, texts_per_request=2048, extra=_AS_NUMBERS),
+    Preset(
+        "http",
+        "",
+        keys=("NOTEWELL_EMBED_KEY",),
+        key_needed=False,
+        texts_per_request=2048,
+        extra=_AS_NUMBERS,
+    ),
 )
 PRESETS: Mapping[str, Preset] = {row.name: row for row in _PRESETS}

@@ -17,7 +17,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from notewell.embed.breaker import QUOTA_HINT
-from notewell.embed.remote.client import MAX_ANSWER_BYTES, Answer, CallError, Client, address, redacted
+from notewell.embed.remote.client import (
+    MAX_ANSWER_BYTES,
+    Answer,
+    CallError,
+    Client,
+    address,
+    redacted,
+)
 from notewell.embed.remote.presets import Model, Preset
 from notewell.errors import EmbedderError, QuotaError, SettingsError
 from notewell.types import Media, Role
@@ -27,7 +34,8 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 30.0
 _AGAIN = frozenset((408, 409, 425, 429))
 _REFUSED = frozenset((400, 413, 422))
 _LONGEST_MESSAGE = 300
-# How providers report a used-up budget, or a daily or monthly quota, as opposed to a limit per minute.
+# How providers report a used-up budget, or a daily or monthly quota, as opposed to a limit per
+# minute.
 _QUOTA = re.compile(
     r"(?i)insufficient[_ ](?:quota|balance|credit|funds)|billing_(?:hard_limit|not_active)|out of credits?|"
     r"(?:calls?|requests?|tokens?) ?(?:/|per) ?(?:month|day)|"
@@ -61,7 +69,9 @@ class Provider:
         wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        """`patience_s` is how long it takes a provider that has not answered yet to be taken for dead."""
+        """`patience_s` is how long it takes a provider that has not answered yet to be taken for
+        dead.
+        """
         self.preset = preset
         self.url = (url or preset.url).rstrip("/")
         self.timeout_s = timeout_s
@@ -75,11 +85,16 @@ class Provider:
             self._headers[name] = key if preset.shape == "gemini" else f"Bearer {key}"
         self._secrets = [s for s in (key, *(headers or {}).values()) if s]
         if any(not s.isascii() or not s.isprintable() for s in self._secrets):
-            raise SettingsError(f"the key of {preset.name} contains invalid characters", hint=f"check {self._key_name}")
+            raise SettingsError(
+                f"the key of {preset.name} contains invalid characters",
+                hint=f"check {self._key_name}",
+            )
         try:
             self.host = address(self.url).hostname or ""
         except CallError as error:
-            raise SettingsError(f"embed.url: {error}", hint='for example "https://example.org/v1"') from None
+            raise SettingsError(
+                f"embed.url: {error}", hint='for example "https://example.org/v1"'
+            ) from None
         self._client = client or Client(secrets=self._secrets)
         self._wait = wait
         self._jitter = jitter
@@ -118,17 +133,28 @@ class Provider:
         self.cut()
         self._client.close()
 
-    def error(self, reason: str, *, hint: str = "", kind: type[EmbedderError] = EmbedderError) -> EmbedderError:
+    def error(
+        self, reason: str, *, hint: str = "", kind: type[EmbedderError] = EmbedderError
+    ) -> EmbedderError:
         """An error that names this provider, without its key."""
         message = f"{self.preset.name} at {self.host}: {redacted(reason, self._secrets)}"
         return kind(message, hint=hint or "check embed.url and embed.model")
 
     def json(
-        self, method: str, path: str, *, body: Any = None, until: float, stop: threading.Event, attempts: int = ATTEMPTS
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        until: float,
+        stop: threading.Event,
+        attempts: int = ATTEMPTS,
     ) -> Any:
         """The answer to a JSON request, parsed."""
         data = None if body is None else json.dumps(body).encode("utf-8", "replace")
-        return self.parsed(self.ask(method, path, data=data, until=until, stop=stop, attempts=attempts).body)
+        return self.parsed(
+            self.ask(method, path, data=data, until=until, stop=stop, attempts=attempts).body
+        )
 
     def parsed(self, data: bytes) -> Any:
         """A body as JSON."""
@@ -152,7 +178,8 @@ class Provider:
     ) -> Answer:
         """An answer with a good status by `until`, after several attempts if they may help.
 
-        One that nobody answers, or that is out of order from the start, is not asked again for long.
+        One that nobody answers, or that is out of order from the start, is not asked again for
+        long.
         """
         begun = self.clock()
         headers = {**self._headers, **({"Content-Type": kind} if data is not None else {})}
@@ -161,7 +188,10 @@ class Provider:
             if stop.is_set():
                 raise self.error("it was cancelled")
             if left <= 0:
-                raise self.error("there is no time left for a request", hint="allow more time with embed.timeout_s")
+                raise self.error(
+                    "there is no time left for a request",
+                    hint="allow more time with embed.timeout_s",
+                )
             times = {"timeout_s": min(self.timeout_s, left), "connect_s": self.patience_s}
             limits: Any = {**times, "max_bytes": max_bytes}
             found = self._once(method, self.url + path, body=data, headers=headers, **limits)
@@ -171,11 +201,17 @@ class Provider:
             if attempt == attempts:
                 break
             if pause is None:
-                pause = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** (attempt - 1)) * (0.5 + self._jitter())
+                pause = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** (attempt - 1)) * (
+                    0.5 + self._jitter()
+                )
                 if not self._alive and self.clock() + pause >= begun + self.patience_s:
                     break
             if self.clock() + pause >= until:
-                wait = f"it would take another {pause:.0f} s" if pause >= 0.5 else "there is no time to ask again"
+                wait = (
+                    f"it would take another {pause:.0f} s"
+                    if pause >= 0.5
+                    else "there is no time to ask again"
+                )
                 raise self.error(f"{failure}; {wait}", hint=self._down_hint())
             if self._wait(stop, pause):
                 raise self.error("it was cancelled")
@@ -183,7 +219,9 @@ class Provider:
         raise self.error(f"{failure}; gave up after {times_asked}", hint=self._down_hint())
 
     def _once(self, method: str, url: str, **request: Any) -> Answer | tuple[str, float | None]:
-        """A good answer, or a failure that may pass and the pause the server asks for; raises other failures."""
+        """A good answer, or a failure that may pass and the pause the server asks for; raises other
+        failures.
+        """
         try:
             answer = self._client.call(method, url, **request)
         except CallError as error:
@@ -215,7 +253,9 @@ class Provider:
             what = "refused the key" if self._has_key else "asks for a key"
             raise self.error(f"it {what} ({status})", hint=f"set {self._key_name} to a valid key")
         if status == 403:
-            raise self.error(reason, hint=f"check that the key in {self._key_name} may use this model")
+            raise self.error(
+                reason, hint=f"check that the key in {self._key_name} may use this model"
+            )
         if status == 404:
             pull = f"ollama pull {self.preset.model}, or " if self.preset.name == "ollama" else ""
             raise self.error(reason, hint=f"{pull}check embed.model and embed.url")
@@ -236,7 +276,11 @@ def _wished_s(answer: Answer) -> float | None:
     """What it says: in seconds, as a date by its own clock, or inside the answer."""
     wanted = answer.headers.get("retry-after", "").strip()
     if milliseconds := answer.headers.get("retry-after-ms", ""):
-        wanted = str(float(milliseconds) / 1000) if milliseconds.replace(".", "", 1).isdecimal() else wanted
+        wanted = (
+            str(float(milliseconds) / 1000)
+            if milliseconds.replace(".", "", 1).isdecimal()
+            else wanted
+        )
     try:
         return float(wanted)
     except ValueError:
@@ -245,7 +289,11 @@ def _wished_s(answer: Answer) -> float | None:
 
     try:
         then = parsedate_to_datetime(wanted)
-        now = parsedate_to_datetime(answer.headers["date"]).timestamp() if "date" in answer.headers else time.time()
+        now = (
+            parsedate_to_datetime(answer.headers["date"]).timestamp()
+            if "date" in answer.headers
+            else time.time()
+        )
         return then.timestamp() - now
     except (TypeError, ValueError, OverflowError, OSError):
         pass
@@ -265,7 +313,9 @@ def resource(model: Model) -> str:
     return "models/" + model.name.removeprefix("models/")
 
 
-def body_of(preset: Preset, model: Model, texts: Sequence[str], role: Role, *, dim: int = 0) -> dict[str, Any]:
+def body_of(
+    preset: Preset, model: Model, texts: Sequence[str], role: Role, *, dim: int = 0
+) -> dict[str, Any]:
     """The request for some texts; `dim` asks for shorter vectors than the model's default."""
     options: dict[str, Any] = {}
     if kind := preset.type_of(model, role):
@@ -288,7 +338,9 @@ def _gemini(model: Model, text: str, role: Role, options: dict[str, Any]) -> dic
 
 
 def rows_of(preset: Preset, answer: Any) -> list[Any]:
-    """The rows of an answer in the order of the texts; ValueError, TypeError or KeyError if there are none."""
+    """The rows of an answer in the order of the texts; ValueError, TypeError or KeyError if there
+    are none.
+    """
     if preset.shape == "gemini":
         return [row_of(item["values"]) for item in answer["embeddings"]]
     if preset.shape in ("cohere", "ollama"):

@@ -1,4 +1,6 @@
-"""Embeddings over HTTP: packs, splits and pools texts, and isolates a text that a provider refuses."""
+"""Embeddings over HTTP: packs, splits and pools texts, and isolates a text that a provider
+refuses.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ QUERY_S = 3.0
 _TIMEOUTS_PER_REQUEST = 4
 _FILL = 0.9  # our count of tokens is an estimate
 _SMALLEST = 16
-_TOO_LONG = re.compile(r"(?i)too (?:long|large|many tokens)|maximum|max[_ ]|context|exceed|length|limit")
+_TOO_LONG = re.compile(
+    r"(?i)too (?:long|large|many tokens)|maximum|max[_ ]|context|exceed|length|limit"
+)
 _TEST_TEXT = "a short test"
 _T = TypeVar("_T")
 
@@ -42,7 +46,9 @@ class RemoteEmbedder:
         parallel: int = 4,
         remembered: int = 0,
     ) -> None:
-        """`remembered` is the size of the rows in the index, for a model of undeclared size: it saves a request."""
+        """`remembered` is the size of the rows in the index, for a model of undeclared size: it
+        saves a request.
+        """
         preset = provider.preset
         if dim and model.dim and dim != model.dim and not model.shortens:
             message = f"{model.name} gives {model.dim} numbers and cannot give {dim}"
@@ -82,11 +88,14 @@ class RemoteEmbedder:
         """Ends every request and pause at once; the embedder cannot be used again."""
         self.provider.close()
 
-    def embed(self, texts: Sequence[str], role: Role, *, deadline_s: float | None = None) -> Vectors:
-        """One unit row per text; a question has three seconds, documents have as long as each request takes.
+    def embed(
+        self, texts: Sequence[str], role: Role, *, deadline_s: float | None = None
+    ) -> Vectors:
+        """One unit row per text; a question has three seconds, documents have as long as each
+        request takes.
 
-        Raises RejectedError when the provider refuses some texts; the error holds the rows of all others. Any other
-        EmbedderError holds the rows that had come until then: they are paid for.
+        Raises RejectedError when the provider refuses some texts; the error holds the rows of all
+        others. Any other EmbedderError holds the rows that had come until then: they are paid for.
         """
         import numpy as np  # noqa: PLC0415
 
@@ -95,14 +104,20 @@ class RemoteEmbedder:
         cut = [self._cut(text, role) for text in texts]
         distinct = list({self._key(part): part for parts in cut for part in parts}.values())
         run = _Run(self, role, self.provider.clock() + deadline_s)
-        groups = list(packed(distinct, self._size, self.texts_per_request, self._tokens_per_request))
+        groups = list(
+            packed(distinct, self._size, self.texts_per_request, self._tokens_per_request)
+        )
         answers: dict[int, list[Any]] = {}
         failure: EmbedderError | None = None
         try:
             run.all(groups, answers)
         except EmbedderError as error:
             failure = error
-        found = {self._key(part): row for n, rows in answers.items() for part, row in zip(groups[n], rows, strict=True)}
+        found = {
+            self._key(part): row
+            for n, rows in answers.items()
+            for part, row in zip(groups[n], rows, strict=True)
+        }
         rows, reasons = self._joined(cut, found)
         if failure is not None:
             failure.rows = rows
@@ -110,11 +125,20 @@ class RemoteEmbedder:
         if reasons:
             message = f"{self.provider.preset.name} refused {len(reasons)} of {len(texts)} texts: "
             message += next(iter(reasons.values()))
-            raise RejectedError(message, hint="keyword search still finds them", reasons=reasons, rows=rows)
-        return np.stack([rows[i] for i in range(len(texts))]) if texts else np.zeros((0, self.dim), dtype=np.float32)
+            raise RejectedError(
+                message, hint="keyword search still finds them", reasons=reasons, rows=rows
+            )
+        return (
+            np.stack([rows[i] for i in range(len(texts))])
+            if texts
+            else np.zeros((0, self.dim), dtype=np.float32)
+        )
 
-    def _joined(self, cut: Sequence[list[str]], found: Mapping[Any, Any]) -> tuple[dict[int, Any], dict[int, str]]:
-        """The rows of texts, made of those of their parts, and why others were refused, by their place.
+    def _joined(
+        self, cut: Sequence[list[str]], found: Mapping[Any, Any]
+    ) -> tuple[dict[int, Any], dict[int, str]]:
+        """The rows of texts, made of those of their parts, and why others were refused, by their
+        place.
 
         A text has neither if a part of it is not found.
         """
@@ -153,7 +177,9 @@ class RemoteEmbedder:
 
     def fits(self, text: str) -> bool:
         """Whether a text fits into one request, as a batch needs it."""
-        return not (isinstance(text, Media) and self.media) and len(self._cut(text, "document")) == 1
+        return (
+            not (isinstance(text, Media) and self.media) and len(self._cut(text, "document")) == 1
+        )
 
     def body(self, texts: Sequence[str]) -> dict[str, Any]:
         """The request for some passages."""
@@ -197,7 +223,8 @@ class _Run:
         self._failures: list[Exception] = []
 
     def all(self, requests: Sequence[list[str]], found: dict[int, list[Any]]) -> None:
-        """Puts the rows of requests into `found`, by their number, several at a time; also those before a failure.
+        """Puts the rows of requests into `found`, by their number, several at a time; also those
+        before a failure.
 
         A refused text has its reason instead of a row.
         """
@@ -210,7 +237,9 @@ class _Run:
                 answers = [pool.submit(self._side_by_side, request) for request in requests]
                 wait(answers, return_when=FIRST_EXCEPTION)
                 ended = [(n, answer) for n, answer in enumerate(answers) if answer.done()]
-                found.update((n, answer.result()) for n, answer in ended if answer.exception() is None)
+                found.update(
+                    (n, answer.result()) for n, answer in ended if answer.exception() is None
+                )
                 if self._failures:
                     raise self._failures[0]
             finally:
@@ -220,7 +249,9 @@ class _Run:
             raise
 
     def _side_by_side(self, texts: Sequence[str]) -> list[Any]:
-        """One request of several; after a failure none begins, and nobody waits for the pauses of the others."""
+        """One request of several; after a failure none begins, and nobody waits for the pauses of
+        the others.
+        """
         try:
             return self._rows(texts)
         except Exception as error:
@@ -229,10 +260,14 @@ class _Run:
             raise
 
     def _rows(self, texts: Sequence[str]) -> list[Any]:
-        """A row for each text, or why there is none; a refused request is halved down to single texts."""
+        """A row for each text, or why there is none; a refused request is halved down to single
+        texts.
+        """
         most = self.embedder.texts_per_request
         if len(texts) > most:  # so much was learnt since the texts were packed
-            return [row for n in range(0, len(texts), most) for row in self._rows(texts[n : n + most])]
+            return [
+                row for n in range(0, len(texts), most) for row in self._rows(texts[n : n + most])
+            ]
         try:
             return self._asked(texts)
         except RefusedError as error:
@@ -258,7 +293,9 @@ class _Run:
         return refused[0] if refused else pooled(rows, [count_tokens(part) for part in parts])
 
     def _check_refusal(self, texts: Sequence[str], error: RefusedError) -> None:
-        """Raises when the provider refuses even a harmless text: then no single text is to blame."""
+        """Raises when the provider refuses even a harmless text: then no single text is to
+        blame.
+        """
         if self.embedder.accepted:
             return
         try:
@@ -272,16 +309,26 @@ class _Run:
         model = self.embedder
         preset = self.provider.preset
         body = body_of(preset, model.model, texts, self.role, dim=model.asked_dim)
-        until = min(self.until, self.provider.clock() + _TIMEOUTS_PER_REQUEST * self.provider.timeout_s)
-        answer = self.provider.json("POST", path_of(preset, model.model), body=body, until=until, stop=self.stop)
+        until = min(
+            self.until, self.provider.clock() + _TIMEOUTS_PER_REQUEST * self.provider.timeout_s
+        )
+        answer = self.provider.json(
+            "POST", path_of(preset, model.model), body=body, until=until, stop=self.stop
+        )
         try:
             rows = rows_of(preset, answer)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise self.provider.error(f"its answer does not hold rows as expected: {error!r}") from None
+            raise self.provider.error(
+                f"its answer does not hold rows as expected: {error!r}"
+            ) from None
         if len(rows) != len(texts):
             raise self.provider.error(f"it answered with {len(rows)} rows for {len(texts)} texts")
         model.accepted = True
-        wrong = [] if model.declared or not model.dim else [len(row) for row in rows if len(row) != model.dim]
+        wrong = (
+            []
+            if model.declared or not model.dim
+            else [len(row) for row in rows if len(row) != model.dim]
+        )
         if wrong:
             model.outdated = True
             message = f"it returned {wrong[0]} numbers for a text, and {model.dim} before"
@@ -315,8 +362,12 @@ class _Packing:
         return begins
 
 
-def packed(items: Iterable[_T], size_of: Callable[[_T], float], most: int, limit: float) -> Iterator[list[_T]]:
-    """Groups of at most `most` items and `limit` in size; an item that is larger gets a separate group."""
+def packed(
+    items: Iterable[_T], size_of: Callable[[_T], float], most: int, limit: float
+) -> Iterator[list[_T]]:
+    """Groups of at most `most` items and `limit` in size; an item that is larger gets a separate
+    group.
+    """
     packing, group = _Packing(most, limit), list[_T]()
     for item in items:
         if packing.begins(size_of(item)) and group:
@@ -346,16 +397,24 @@ def pooled(rows: Sequence[Any], weights: Sequence[int]) -> Any:
 
     if len(rows) == 1:
         return rows[0]
-    mean = np.average(np.stack(rows).astype(np.float64), axis=0, weights=[max(1, w) for w in weights])
+    mean = np.average(
+        np.stack(rows).astype(np.float64), axis=0, weights=[max(1, w) for w in weights]
+    )
     size = float(np.linalg.norm(mean))
     return (mean / size).astype(np.float32) if size > 1e-6 else rows[0]
 
 
 def remote_embedder(
-    name: str, model: str, settings: EmbedSettings, env: Mapping[str, str], *, provider: Provider | None = None,
+    name: str,
+    model: str,
+    settings: EmbedSettings,
+    env: Mapping[str, str],
+    *,
+    provider: Provider | None = None,
     known: Sequence[str] = (),
-) -> RemoteEmbedder:  # fmt: skip
-    """The embedder of a preset; the settings' address, headers, size and key apply to the provider of embed.model.
+) -> RemoteEmbedder:
+    """The embedder of a preset; the settings' address, headers, size and key apply to the provider
+    of embed.model.
 
     `known` are the ids of models with vectors in the index, the one that answers first.
     """
@@ -380,14 +439,26 @@ def _others(settings: EmbedSettings) -> EmbedSettings:
 
 
 def _provider(preset: Preset, settings: EmbedSettings, env: Mapping[str, str]) -> Provider:
-    key = next((env[k].strip() for k in preset.keys if env.get(k, "").strip()), settings.key.strip())
+    key = next(
+        (env[k].strip() for k in preset.keys if env.get(k, "").strip()), settings.key.strip()
+    )
     if preset.key_needed and not key and not settings.url:
         names = " or ".join(preset.keys)
-        raise EmbedderError(f"{preset.name} needs a key", hint=f"set {names}, or embed.key in your own settings file")
+        raise EmbedderError(
+            f"{preset.name} needs a key",
+            hint=f"set {names}, or embed.key in your own settings file",
+        )
     if not (settings.url or preset.url):
         message = f"embed.model is {preset.name}, but embed.url is empty"
         raise SettingsError(message, hint="set the base address of the endpoint")
     pairs = (header.partition(":") for header in settings.headers)
     headers = {name.strip(): value.strip() for name, _, value in pairs}
     timeout_s, patience_s = settings.timeout_s, max(QUERY_S, settings.deadline_s)
-    return Provider(preset, url=settings.url, key=key, headers=headers, timeout_s=timeout_s, patience_s=patience_s)
+    return Provider(
+        preset,
+        url=settings.url,
+        key=key,
+        headers=headers,
+        timeout_s=timeout_s,
+        patience_s=patience_s,
+    )

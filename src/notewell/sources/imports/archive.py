@@ -1,4 +1,6 @@
-"""Zip archives and JSON from anybody, read as streams within bounds, never unpacked; ValueError for what is hostile."""
+"""Zip archives and JSON from anybody, read as streams within bounds, never unpacked; ValueError for
+what is hostile.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ class Member:
 
 
 class Archive:
-    """A zip whose members are read as streams; ValueError with the reason where it is not safe to."""
+    """A zip whose members are read as streams; ValueError with the reason where it is not safe
+    to.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         self._size = file.seek(0, io.SEEK_END)
@@ -58,7 +62,12 @@ class Archive:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self._zip.close()
 
     def members(self) -> list[Member]:
@@ -83,7 +92,9 @@ class Archive:
         if member.info.flag_bits & 1:
             raise ValueError("the archive is locked with a password")
         if member.info.compress_type not in _METHODS:
-            raise ValueError("the archive is packed in a way that is not read: make a plain zip of it")
+            raise ValueError(
+                "the archive is packed in a way that is not read: make a plain zip of it"
+            )
         try:
             with self._zip.open(member.info) as file:
                 yield file.read
@@ -123,7 +134,9 @@ def _time(info: zipfile.ZipInfo) -> dt.datetime | None:
 
 
 def values_of(read: Callable[[int], bytes]) -> Iterator[Any]:
-    """The values of a JSON list or of JSON lines one after another, or one object; ValueError if it is neither."""
+    """The values of a JSON list or of JSON lines one after another, or one object; ValueError if it
+    is neither.
+    """
     feed = _Feed(read)
     listed = feed.peek() == "["
     feed.at += listed
@@ -180,7 +193,10 @@ class _Feed:
                 if self._ended:
                     raise ValueError(f"it is not valid JSON at value {number + 1}") from None
             if len(self._text) - self.at > LARGEST_VALUE:
-                raise ValueError(f"value {number + 1} is larger than {LARGEST_VALUE:,} characters, or not valid JSON")
+                raise ValueError(
+                    f"value {number + 1} is larger than {LARGEST_VALUE:,} characters, or not "
+                    "valid JSON"
+                )
             self._more(wanted)
             wanted *= 2
 

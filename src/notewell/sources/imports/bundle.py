@@ -1,4 +1,6 @@
-"""What somebody brings: a file, a zip or a folder, and the items in it; nothing is unpacked, no link leads out."""
+"""What somebody brings: a file, a zip or a folder, and the items in it; nothing is unpacked, no
+link leads out.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ _DEEPEST = 50
 
 
 class Bundle:
-    """The items of one file or folder that the user names, but for notes that are `known` here already.
+    """The items of one file or folder that the user names, but for notes that are `known` here
+    already.
 
     `skipped` says what was passed over, once the items are read.
     """
@@ -55,7 +58,11 @@ class Bundle:
             else:
                 yield from self._file(self.place, ANYWHERE)
         except ValueError as error:
-            hint = f"it reads {KNOWN}" if str(error) == _UNKNOWN else "nothing of it was written; look at the file"
+            hint = (
+                f"it reads {KNOWN}"
+                if str(error) == _UNKNOWN
+                else "nothing of it was written; look at the file"
+            )
             raise NoteError(f"{self.place} cannot be imported: {error}", hint=hint) from error
         except OSError as error:
             message = f"{self.place} cannot be read: {error.strerror or error}"
@@ -77,8 +84,13 @@ class Bundle:
         yield from _of_document(kind, data, place, made, own=place)
 
     def _zip(self) -> Iterator[Brought]:
-        """Exports in JSON if there are any: pages beside them show the same again. Else every document."""
-        with io.BufferedReader(ANYWHERE.file(self.place)) as file, Archive(cast("BinaryIO", file)) as archive:
+        """Exports in JSON if there are any: pages beside them show the same again. Else every
+        document.
+        """
+        with (
+            io.BufferedReader(ANYWHERE.file(self.place)) as file,
+            Archive(cast("BinaryIO", file)) as archive,
+        ):
             members = [m for m in archive.members() if not _is_hidden(m.name)]
             known = 0
             for member in members:
@@ -106,7 +118,11 @@ class Bundle:
     def _expect(self, known: int) -> None:
         """Says why, if nothing could be read."""
         if not known:
-            raise ValueError(": ".join((self.skipped[0].path, self.skipped[0].reason)) if self.skipped else _UNKNOWN)
+            raise ValueError(
+                ": ".join((self.skipped[0].path, self.skipped[0].reason))
+                if self.skipped
+                else _UNKNOWN
+            )
 
     def _places(self) -> Iterator[str]:
         """The files of a folder and its folders, but hidden ones and links."""
@@ -123,7 +139,9 @@ class Bundle:
                     yield os.path.join(folder, name)
 
     def _tried(self, name: str, found: Iterator[Brought]) -> Iterator[Brought]:
-        """The items of one file among others; it is passed over if nobody can read it, but never in the middle."""
+        """The items of one file among others; it is passed over if nobody can read it, but never in
+        the middle.
+        """
         begun = False
         try:
             for one in found:
@@ -145,7 +163,9 @@ def _member_values(archive: Archive, member: Member) -> Iterator[Brought]:
 
 
 def _member_document(archive: Archive, member: Member, kind: FileFormat) -> Iterator[Brought]:
-    yield from _of_document(kind, archive.read(member, most=kind.most_bytes), member.name, member.made)
+    yield from _of_document(
+        kind, archive.read(member, most=kind.most_bytes), member.name, member.made
+    )
 
 
 def _of_values(read: Callable[[int], bytes], made: dt.datetime | None) -> Iterator[Brought]:
@@ -170,7 +190,10 @@ def _of_document(
     number = item.id or own or digest(*(part.key for part in item.parts))
     shown = item.name or os.path.basename(name)
     known = BASIC_MEMORY if kind is MARKDOWN and item.id else kind
-    yield known, replace(item, id=number, name=shown, title=item.title or stem, made=item.made or made)
+    yield (
+        known,
+        replace(item, id=number, name=shown, title=item.title or stem, made=item.made or made),
+    )
 
 
 def _is_hidden(name: str) -> bool:

@@ -26,7 +26,9 @@ _SPEAKERS = {"human": USER, "user": USER, "assistant": ASSISTANT}
 def is_claude_ai(value: dict[str, Any]) -> bool:
     """Whether a value is a conversation, the memory or a project of Claude.ai."""
     talks, remembers = isinstance(value.get("chat_messages"), list), "conversations_memory" in value
-    return talks or remembers or "project_memories" in value or ("uuid" in value and "docs" in value)
+    return (
+        talks or remembers or "project_memories" in value or ("uuid" in value and "docs" in value)
+    )
 
 
 def read_claude_ai(values: Iterable[Any]) -> Iterator[Item]:
@@ -46,11 +48,15 @@ def _conversation(value: dict[str, Any]) -> Iterator[Item]:
     if parts:
         made, changed = moment(value.get("created_at")), moment(value.get("updated_at"))
         number = id_of(value, "uuid", "id") or parts[0].key
-        yield Item(number, line_of(value.get("name")) or "Conversation", parts, made or changed, changed)
+        yield Item(
+            number, line_of(value.get("name")) or "Conversation", parts, made or changed, changed
+        )
 
 
 def _shown(value: dict[str, Any]) -> list[dict[str, Any]]:
-    """The messages on the way to the last one, where they name the one before them; else all of them."""
+    """The messages on the way to the last one, where they name the one before them; else all of
+    them.
+    """
     messages = [dict_of(message) for message in list_of(value.get("chat_messages"))]
     known = {id_of(m, "uuid"): m for m in messages}
     if not messages or not all(isinstance(m.get("parent_message_uuid"), str) for m in messages):
@@ -85,12 +91,19 @@ def _memory(value: dict[str, Any]) -> Iterator[Item]:
         yield Item(f"memory/{account}", "What Claude remembers", parts)
     for project, text in dict_of(value.get("project_memories")).items():
         if isinstance(text, str) and (parts := paragraphs(text)):
-            yield Item(f"memory/{account}/{project}", f"What Claude remembers of project {line_of(project)}", parts)
+            yield Item(
+                f"memory/{account}/{project}",
+                f"What Claude remembers of project {line_of(project)}",
+                parts,
+            )
 
 
 def _project(value: dict[str, Any]) -> Iterator[Item]:
     """The instructions of a project, which its owner wrote, and the texts that were put into it."""
-    name, number = line_of(value.get("name")) or "project", id_of(value, "uuid") or line_of(value.get("name"))
+    name, number = (
+        line_of(value.get("name")) or "project",
+        id_of(value, "uuid") or line_of(value.get("name")),
+    )
     made = moment(value.get("created_at"))
     if parts := paragraphs(str(value.get("prompt_template") or "")):
         title = f"Instructions of project {name}"

@@ -1,4 +1,6 @@
-"""Word's `.docx`: headings, paragraphs, lists and tables, read from its XML without any other library. Pure."""
+"""Word's `.docx`: headings, paragraphs, lists and tables, read from its XML without any other
+library. Pure.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,11 @@ def read_docx(data: bytes, _name: str) -> Item | None:
                     _parse(archive.read(names[name], most=_MOST_XML), reader)
     except (zipfile.BadZipFile, expat.ExpatError) as error:
         raise ValueError(_BROKEN) from error
-    return paged(line_of(facts.found.get("title", "")), [("", words.text())], moment(facts.found.get("modified", "")))
+    return paged(
+        line_of(facts.found.get("title", "")),
+        [("", words.text())],
+        moment(facts.found.get("modified", "")),
+    )
 
 
 def _parse(data: bytes, reader: _Reader) -> None:
@@ -47,7 +53,9 @@ def _parse(data: bytes, reader: _Reader) -> None:
         raise ValueError("its XML declares a document type, which no Word document does")
 
     parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler = lambda tag, given: reader.start(_local(tag), {_local(k): v for k, v in given.items()})
+    parser.StartElementHandler = lambda tag, given: reader.start(
+        _local(tag), {_local(k): v for k, v in given.items()}
+    )
     parser.EndElementHandler = lambda tag: reader.end(_local(tag))
     parser.CharacterDataHandler = reader.data
     parser.Parse(data, True)  # noqa: FBT003 - the parser's own signature
@@ -109,9 +117,15 @@ class _Words(_Reader):
         self._style = ""
         self._listed = False
         self._spoken = False
-        self._rows: list[list[str]] = []  # of the table; one in a cell of another is part of that cell
+        self._rows: list[
+            list[str]
+        ] = []  # of the table; one in a cell of another is part of that cell
         self._tables = 0
-        self._does: dict[str, Callable[[], None]] = {"p": self._paragraph, "tc": self._cell, "tbl": self._table}
+        self._does: dict[str, Callable[[], None]] = {
+            "p": self._paragraph,
+            "tc": self._cell,
+            "tbl": self._table,
+        }
 
     def text(self) -> str:
         """The Markdown."""
@@ -157,7 +171,9 @@ class _Words(_Reader):
         heading = _HEADING.match(self._style)
         if heading or self._style.lower() == "title":
             said = " ".join(said.split())
-            self._blocks.append(f"{'#' * (int(heading[1]) if heading else 1)} {said}" if said else "")
+            self._blocks.append(
+                f"{'#' * (int(heading[1]) if heading else 1)} {said}" if said else ""
+            )
         elif self._listed and said:
             self._blocks.append("- " + said.replace("\n", "\n  "))
         else:

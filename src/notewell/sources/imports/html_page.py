@@ -1,4 +1,6 @@
-"""HTML pages as Markdown: headings, paragraphs, lists, tables, code and links; no scripts, no styles. Pure."""
+"""HTML pages as Markdown: headings, paragraphs, lists, tables, code and links; no scripts, no
+styles. Pure.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,60 @@ from html import unescape
 
 from notewell.sources.imports.items import Item, moment, paged
 
-_SKIPPED = frozenset(("script", "style", "template", "noscript", "svg", "iframe", "object", "select", "button", "nav"))
+_SKIPPED = frozenset(
+    (
+        "script",
+        "style",
+        "template",
+        "noscript",
+        "svg",
+        "iframe",
+        "object",
+        "select",
+        "button",
+        "nav",
+    )
+)
 _BLOCKS = frozenset(
-    ("p", "div", "section", "article", "main", "header", "footer", "aside", "figure", "figcaption", "ul", "ol")
-) | frozenset(("dl", "dt", "dd", "table", "form", "fieldset", "address", "details", "summary", "hr", "body", "html"))
+    (
+        "p",
+        "div",
+        "section",
+        "article",
+        "main",
+        "header",
+        "footer",
+        "aside",
+        "figure",
+        "figcaption",
+        "ul",
+        "ol",
+    )
+) | frozenset(
+    (
+        "dl",
+        "dt",
+        "dd",
+        "table",
+        "form",
+        "fieldset",
+        "address",
+        "details",
+        "summary",
+        "hr",
+        "body",
+        "html",
+    )
+)
 _HEADINGS = {f"h{n}": "#" * n for n in range(1, 7)}
-_DATES = ("article:published_time", "date", "dc.date", "dcterms.date", "article:modified_time", "last-modified")
+_DATES = (
+    "article:published_time",
+    "date",
+    "dc.date",
+    "dcterms.date",
+    "article:modified_time",
+    "last-modified",
+)
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset=["']?\s*([\w-]{1,40})""", re.IGNORECASE)
 _SPACE = re.compile(r"[ \t\n\r\f]+")
 _LINKED = re.compile(r"https?://[^\s()<>]{1,1000}\Z", re.IGNORECASE)
@@ -36,7 +86,11 @@ def read_html(data: bytes, _name: str) -> Item | None:
 
 def _decoded(data: bytes) -> str:
     """The text by its byte order mark, by what the page says, or as UTF-8."""
-    for mark, codec in ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
+    for mark, codec in (
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    ):
         if data.startswith(mark):
             return data.decode(codec, "replace").lstrip("\ufeff")
     said = _CHARSET.search(data[:4096])
@@ -47,7 +101,9 @@ def _decoded(data: bytes) -> str:
 
 
 def _walk(text: str, page: _Page) -> None:
-    """Shows a page its tags and the text between them, in linear time: Python's own parser can be made to hang."""
+    """Shows a page its tags and the text between them, in linear time: Python's own parser can be
+    made to hang.
+    """
     low = text.lower() if len(text.lower()) == len(text) else text
     done = at = 0
     while (at := text.find("<", at)) >= 0:
@@ -77,7 +133,9 @@ def _walk(text: str, page: _Page) -> None:
 
 
 def _tag_end(text: str, at: int) -> int:
-    """Where a tag ends; a sign in a quoted value does not end it, unless the value is absurdly long."""
+    """Where a tag ends; a sign in a quoted value does not end it, unless the value is absurdly
+    long.
+    """
     end = text.find(">", at)
     if end >= 0 and (text.count('"', at, end) % 2 or text.count("'", at, end) % 2):
         whole = _QUOTED_TAG.match(text, at, at + _LONGEST_TAG)
@@ -107,10 +165,17 @@ class _Page:
         self._link: tuple[str, int] | None = None
         self._cells = self._rows = 0  # of a row, and of a table
         self._begins: dict[str, Callable[[str, dict[str, str]], None]] = {
-            "title": self._begin_title, "meta": self._begin_meta, "ul": self._begin_list, "ol": self._begin_list,
-            "li": self._begin_item, "br": self._begin_break, "pre": self._begin_code, "a": self._begin_link,
-            "img": self._begin_image, **dict.fromkeys(("table", "tr", "td", "th"), self._begin_cell),
-        }  # fmt: skip
+            "title": self._begin_title,
+            "meta": self._begin_meta,
+            "ul": self._begin_list,
+            "ol": self._begin_list,
+            "li": self._begin_item,
+            "br": self._begin_break,
+            "pre": self._begin_code,
+            "a": self._begin_link,
+            "img": self._begin_image,
+            **dict.fromkeys(("table", "tr", "td", "th"), self._begin_cell),
+        }
 
     def text(self) -> str:
         """The Markdown so far."""
@@ -124,7 +189,10 @@ class _Page:
         elif tag in _SKIPPED:
             self._skipped, self._depth = tag, 1
         elif tag in self._begins:
-            found = ((m[1].lower(), _unescaped(m[2].strip("\"'"))) for m in _ATTRIBUTE.finditer(attributes))
+            found = (
+                (m[1].lower(), _unescaped(m[2].strip("\"'")))
+                for m in _ATTRIBUTE.finditer(attributes)
+            )
             self._begins[tag](tag, dict(found))
         elif tag in _HEADINGS:
             self._out.append(f"\n\n{_HEADINGS[tag]} ")
@@ -135,7 +203,9 @@ class _Page:
         self._in_title = True
 
     def _begin_meta(self, _tag: str, given: dict[str, str]) -> None:
-        self.meta.setdefault((given.get("property") or given.get("name") or "").lower(), given.get("content", ""))
+        self.meta.setdefault(
+            (given.get("property") or given.get("name") or "").lower(), given.get("content", "")
+        )
 
     def _begin_list(self, tag: str, _given: dict[str, str]) -> None:
         self._out.append("" if self._lists else "\n\n")

@@ -18,12 +18,16 @@ _LONGEST_HEADING = 80
 _ATTACHED = ("[image", "[file:")
 _FENCE = re.compile(r" {0,3}(?:`{3,}+(?!.*`)|~{3,}+)")
 _BREAK = re.compile(r"\n[ \t]*\n")
-_SUPERSEDES = re.compile(r"<!--(?=\s{0,99}supersedes)", re.IGNORECASE)  # what our own notes say so with
+_SUPERSEDES = re.compile(
+    r"<!--(?=\s{0,99}supersedes)", re.IGNORECASE
+)  # what our own notes say so with
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a note, such as a turn or a fact: its Markdown, and the key by which it is never brought twice."""
+    """A piece of a note, such as a turn or a fact: its Markdown, and the key by which it is never
+    brought twice.
+    """
 
     key: str
     text: str
@@ -31,10 +35,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What becomes one note. `id` is the same in every export, and `name` is what a person reads in its place.
+    """What becomes one note. `id` is the same in every export, and `name` is what a person reads in
+    its place.
 
-    One that `grows` gets new parts even where a person has edited its note. `front` are further lines of front matter.
-    The file of one that is `linked` from others has no date in its name, so that they can foresee it.
+    One that `grows` gets new parts even where a person has edited its note. `front` are further
+    lines of front matter. The file of one that is `linked` from others has no date in its name, so
+    that they can foresee it.
     """
 
     id: str
@@ -51,7 +57,9 @@ class Item:
 
 
 def text_of(value: Any) -> str:
-    """A text fit for a note, or nothing where a value is not text; it cannot hide a note of the user."""
+    """A text fit for a note, or nothing where a value is not text; it cannot hide a note of the
+    user.
+    """
     return _SUPERSEDES.sub("&lt;!--", tidy(value)) if isinstance(value, str) else ""
 
 
@@ -63,7 +71,9 @@ def line_of(value: Any) -> str:
 def id_of(record: Mapping[str, Any], *keys: str) -> str:
     """The first of some values that can be an id, on one line."""
     values = (record.get(key) for key in keys)
-    lines = (" ".join(text_of(str(value)).split()) for value in values if isinstance(value, str | int))
+    lines = (
+        " ".join(text_of(str(value)).split()) for value in values if isinstance(value, str | int)
+    )
     return next(filter(None, lines), "")
 
 
@@ -78,7 +88,9 @@ def list_of(value: Any) -> list[Any]:
 
 
 def moment(value: Any) -> dt.datetime | None:
-    """A time as exports write it, in local time: seconds or milliseconds, or an ISO text; None for anything else."""
+    """A time as exports write it, in local time: seconds or milliseconds, or an ISO text; None for
+    anything else.
+    """
     try:
         if isinstance(value, str) and value.strip():
             found = dt.datetime.fromisoformat(value.strip())
@@ -97,7 +109,9 @@ def digest(*texts: str) -> str:
 
 
 def turn(who: str, said: Any, when: dt.datetime | None, key: str = "") -> Part | None:
-    """A turn of a conversation, None if nothing was said; the user's begins a section, so that its answer is in it."""
+    """A turn of a conversation, None if nothing was said; the user's begins a section, so that its
+    answer is in it.
+    """
     text = text_of(said)
     if not text.strip():
         return None
@@ -109,9 +123,17 @@ def turn(who: str, said: Any, when: dt.datetime | None, key: str = "") -> Part |
 
 def _shortened(text: str) -> str:
     """The first words of a text, for a heading."""
-    lines = (line_of(line).lstrip("#>-*` ") for line in text.split("\n") if not line.startswith(_ATTACHED))
+    lines = (
+        line_of(line).lstrip("#>-*` ")
+        for line in text.split("\n")
+        if not line.startswith(_ATTACHED)
+    )
     line = next(filter(None, lines), "…")
-    return line if len(line) <= _LONGEST_HEADING else f"{line[:_LONGEST_HEADING].rpartition(' ')[0] or line[:40]}…"
+    return (
+        line
+        if len(line) <= _LONGEST_HEADING
+        else f"{line[:_LONGEST_HEADING].rpartition(' ')[0] or line[:40]}…"
+    )
 
 
 def bullet(said: str, key: str = "") -> Part:
@@ -121,7 +143,9 @@ def bullet(said: str, key: str = "") -> Part:
 
 
 def paragraphs(text: str, *, least: int = 2) -> tuple[Part, ...]:
-    """A text in pieces, parted at blank lines outside fences; its headings are at level `least` or below."""
+    """A text in pieces, parted at blank lines outside fences; its headings are at level `least` or
+    below.
+    """
     found: list[str] = []
     piece: list[str] = []
     fenced = False
@@ -136,7 +160,9 @@ def paragraphs(text: str, *, least: int = 2) -> tuple[Part, ...]:
 
 
 def unique(parts: Iterable[Part | None]) -> tuple[Part, ...]:
-    """The parts that are there; a key that comes again gets a number, so that each is told apart."""
+    """The parts that are there; a key that comes again gets a number, so that each is told
+    apart.
+    """
     seen: dict[str, int] = {}
     kept: list[Part] = []
     for part in parts:
@@ -155,7 +181,9 @@ def by_day(facts: Iterable[tuple[str, str, str, dt.datetime | None]]) -> Iterabl
             days.setdefault((owner, when.date() if when else None), []).append((when, part))
     for (owner, day), found in days.items():
         title = f"Memories{f' of {owner}' if owner else ''}{f', {day}' if day else ''}"
-        parts = unique(part for _, part in sorted(found, key=lambda one: (one[0] or EARLIEST, one[1].text)))
+        parts = unique(
+            part for _, part in sorted(found, key=lambda one: (one[0] or EARLIEST, one[1].text))
+        )
         made = dt.datetime.combine(day, dt.time()) if day else None
         yield Item(f"{owner or 'memories'}/{day or ''}", title, parts, made)
 

@@ -1,4 +1,6 @@
-"""Knowledge graphs: `memory.jsonl` of MCP's reference memory server, and the same with basic-memory's names. Pure."""
+"""Knowledge graphs: `memory.jsonl` of MCP's reference memory server, and the same with
+basic-memory's names. Pure.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from notewell.sources.imports.items import Item, Part, bullet, dict_of, id_of, line_of, list_of, text_of, unique
+from notewell.sources.imports.items import (
+    Item,
+    Part,
+    bullet,
+    dict_of,
+    id_of,
+    line_of,
+    list_of,
+    text_of,
+    unique,
+)
 from notewell.sources.imports.rendering import stem_of_item
 
 GRAPH = "mcp-memory"
@@ -40,7 +52,9 @@ def read_graph(values: Iterable[Any]) -> Iterator[Item]:
         for one in list_of(record.get("relations")) or [record]:
             _relate(things, dict_of(one))
     for name, thing in things.items():
-        parts = unique((*map(bullet, thing.facts), *(_link(*relation) for relation in thing.relations)))
+        parts = unique(
+            (*map(bullet, thing.facts), *(_link(*relation) for relation in thing.relations))
+        )
         if parts:
             tags = (thing.kind,) if thing.kind else ()
             yield replace(_item(name), parts=parts, tags=tags)
@@ -51,7 +65,10 @@ def _observe(things: dict[str, _Entity], record: dict[str, Any]) -> None:
         return
     thing = things.setdefault(name, _Entity())
     thing.kind = thing.kind or line_of(record.get("entityType") or record.get("entity_type"))
-    facts = (f if isinstance(f, str) else dict_of(f).get("content") for f in list_of(record.get("observations")))
+    facts = (
+        f if isinstance(f, str) else dict_of(f).get("content")
+        for f in list_of(record.get("observations"))
+    )
     thing.facts += filter(None, map(text_of, facts))
 
 
@@ -63,7 +80,11 @@ def _relate(things: dict[str, _Entity], record: dict[str, Any]) -> None:
 
 
 def _name(record: dict[str, Any]) -> str:
-    return id_of(record, "name", "entityName", "id") if "observations" in record or "entityType" in record else ""
+    return (
+        id_of(record, "name", "entityName", "id")
+        if "observations" in record or "entityType" in record
+        else ""
+    )
 
 
 def _end(record: dict[str, Any], side: str) -> str:
@@ -76,4 +97,7 @@ def _item(name: str) -> Item:
 
 def _link(kind: str, end: str) -> Part:
     """A link to the note of another thing, under its name."""
-    return bullet(f"{kind} [[{stem_of_item(GRAPH, _item(end))}|{end.translate(_OPEN_LINK)}]]", f"{kind}\0{end}")
+    return bullet(
+        f"{kind} [[{stem_of_item(GRAPH, _item(end))}|{end.translate(_OPEN_LINK)}]]",
+        f"{kind}\0{end}",
+    )

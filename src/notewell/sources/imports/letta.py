@@ -1,4 +1,6 @@
-"""Letta: agent files (`.af`) of both layouts, and passages of archival memory as its API lists them. Pure."""
+"""Letta: agent files (`.af`) of both layouts, and passages of archival memory as its API lists
+them. Pure.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,12 @@ _SAYS = "send_message"
 def is_letta(value: dict[str, Any]) -> bool:
     """Whether a value is an agent file of Letta, or a passage."""
     agents = isinstance(value.get("agents"), list) and isinstance(value.get("blocks"), list)
-    return agents or isinstance(value.get("core_memory"), list) or _is_passage(value) or _passages(value) != []
+    return (
+        agents
+        or isinstance(value.get("core_memory"), list)
+        or _is_passage(value)
+        or _passages(value) != []
+    )
 
 
 def read_letta(values: Iterable[Any]) -> Iterator[Item]:
@@ -41,8 +48,16 @@ def read_letta(values: Iterable[Any]) -> Iterator[Item]:
         shared = {id_of(dict_of(b), "id"): dict_of(b) for b in list_of(value.get("blocks"))}
         agents = list_of(value.get("agents")) or ([value] if "core_memory" in value else [])
         for agent in map(dict_of, agents):
-            named = [shared[number] for number in map(str, list_of(agent.get("block_ids"))) if number in shared]
-            own = [dict_of(b) for key in ("core_memory", "memory_blocks") for b in list_of(agent.get(key))]
+            named = [
+                shared[number]
+                for number in map(str, list_of(agent.get("block_ids")))
+                if number in shared
+            ]
+            own = [
+                dict_of(b)
+                for key in ("core_memory", "memory_blocks")
+                for b in list_of(agent.get(key))
+            ]
             yield from _agent(agent, named + own)
     yield from by_day(_facts(passages))
 
@@ -53,7 +68,12 @@ def _agent(agent: dict[str, Any], blocks: Iterable[dict[str, Any]]) -> Iterator[
     for block in blocks:
         label = line_of(block.get("label")) or "memory"
         if parts := paragraphs(str(block.get("value") or "")):
-            yield Item(f"{name}/{label}", f"{name}: {label}", parts, moment(block.get("created_at")) or made)
+            yield Item(
+                f"{name}/{label}",
+                f"{name}: {label}",
+                parts,
+                moment(block.get("created_at")) or made,
+            )
     messages = [dict_of(message) for message in list_of(agent.get("messages"))]
     if parts := unique(map(_turn, messages)):
         times = [when for m in messages if (when := moment(m.get("created_at")))]
@@ -64,7 +84,11 @@ def _agent(agent: dict[str, Any], blocks: Iterable[dict[str, Any]]) -> Iterator[
 def _turn(message: dict[str, Any]) -> Part | None:
     """What was said; the ids of a file count from 0 in each export, so they are not used."""
     content = message.get("content", message.get("text"))
-    pieces = [content] if isinstance(content, str) else [dict_of(p).get("text") for p in list_of(content)]
+    pieces = (
+        [content]
+        if isinstance(content, str)
+        else [dict_of(p).get("text") for p in list_of(content)]
+    )
     words = "\n\n".join(piece for piece in pieces if isinstance(piece, str))
     when = moment(message.get("created_at"))
     if message.get("role") == "user":
@@ -97,7 +121,9 @@ def _object(text: Any) -> dict[str, Any]:
 
 
 def _is_passage(value: dict[str, Any]) -> bool:
-    return isinstance(value.get("text"), str) and ("archive_id" in value or id_of(value, "id").startswith("passage-"))
+    return isinstance(value.get("text"), str) and (
+        "archive_id" in value or id_of(value, "id").startswith("passage-")
+    )
 
 
 def _passages(value: dict[str, Any]) -> list[dict[str, Any]]:
@@ -105,6 +131,8 @@ def _passages(value: dict[str, Any]) -> list[dict[str, Any]]:
     return [p for p in found if isinstance(p.get("text"), str)]
 
 
-def _facts(passages: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str, str, dt.datetime | None]]:
+def _facts(
+    passages: Iterable[dict[str, Any]],
+) -> Iterator[tuple[str, str, str, dt.datetime | None]]:
     for passage in passages:
         yield "", id_of(passage, "id"), str(passage["text"]), moment(passage.get("created_at"))

@@ -1,4 +1,6 @@
-"""PDF by page, with pypdf in a separate process: a hostile file may take its time and memory, but not ours."""
+"""PDF by page, with pypdf in a separate process: a hostile file may take its time and memory, but
+not ours.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def read_pdf(data: bytes, _name: str) -> Item | None:
     if not can_read_pdf():
         raise NoteError("reading PDF needs the library pypdf, which is not installed", hint=INSTALL)
     try:
-        told = dict_of(json.loads(Piped(["-m", __name__], os.environ).answer(data, within_s=_LONGEST_S)))
+        told = dict_of(
+            json.loads(Piped(["-m", __name__], os.environ).answer(data, within_s=_LONGEST_S))
+        )
     except TimeoutError:
         raise ValueError(f"reading it takes over {_LONGEST_S:.0f} seconds") from None
     except ValueError:
@@ -66,10 +70,15 @@ def _extracted(data: bytes) -> dict[str, Any]:
             if size > _MOST_TEXT:
                 return {"error": f"its text has over {_MOST_TEXT:,} characters"}
         facts: dict[str, Any] = {"pages": pages}
-        with contextlib.suppress(Exception):  # what a file says of itself is often broken, and never needed
+        with contextlib.suppress(
+            Exception
+        ):  # what a file says of itself is often broken, and never needed
             about = reader.metadata
             made = about.modification_date or about.creation_date if about else None
-            facts |= {"title": about.title or "" if about else "", "made": made.isoformat() if made else ""}
+            facts |= {
+                "title": about.title or "" if about else "",
+                "made": made.isoformat() if made else "",
+            }
     except (DependencyError, FileNotDecryptedError):
         return {"error": _LOCKED}
     except RecursionError:
@@ -78,7 +87,9 @@ def _extracted(data: bytes) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Reads a PDF from stdin and writes its pages to stdout as one JSON object, within bounds of memory."""
+    """Reads a PDF from stdin and writes its pages to stdout as one JSON object, within bounds of
+    memory.
+    """
     import logging  # noqa: PLC0415 - only the separate process needs it
 
     logging.disable()
@@ -86,7 +97,9 @@ def main() -> None:
         import resource  # noqa: PLC0415 - not on every system
 
         resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
-        resource.setrlimit(resource.RLIMIT_CPU, (int(_LONGEST_S), int(_LONGEST_S)))  # if nobody waits any more
+        resource.setrlimit(
+            resource.RLIMIT_CPU, (int(_LONGEST_S), int(_LONGEST_S))
+        )  # if nobody waits any more
     try:
         told = _extracted(sys.stdin.buffer.read())
     except MemoryError:

@@ -14,10 +14,19 @@ def note_of(item: Item, imported_from: str = "") -> str:
     """The whole note of an item; where it comes from and its id are named if it is imported."""
     named = {"title": _quoted(item.title), "date": day_of(item), "origin": item.origin}
     if imported_from:
-        named |= {"imported_from": imported_from, "id": _quoted((item.name or item.id)[:_LONGEST_ID])}
+        named |= {
+            "imported_from": imported_from,
+            "id": _quoted((item.name or item.id)[:_LONGEST_ID]),
+        }
     if tags := [_quoted(tag.replace(",", " ")) for tag in item.tags if tag.strip()]:
         named["tags"] = f"[{', '.join(tags)}]"
-    lines = ["---", *(f"{key}: {value}" for key, value in named.items() if value), *item.front, "---", ""]
+    lines = [
+        "---",
+        *(f"{key}: {value}" for key, value in named.items() if value),
+        *item.front,
+        "---",
+        "",
+    ]
     return "\n".join([*lines, f"# {item.title}", "", _joined(item.parts), ""])
 
 

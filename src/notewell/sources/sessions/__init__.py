@@ -1,1 +1,3 @@
-"""Conversations with agents: a table of programs, a module for each, and what is kept when a program deletes them."""
+"""Conversations with agents: a table of programs, a module for each, and what is kept when a
+program deletes them.
+"""

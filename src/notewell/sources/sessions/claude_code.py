@@ -24,16 +24,22 @@ def _globs(where: Where) -> Iterator[str]:
 
 
 def deleted_after_days(where: Where) -> int | None:
-    """After how many days the program deletes its conversations; None if it has none of this workspace."""
+    """After how many days the program deletes its conversations; None if it has none of this
+    workspace.
+    """
     home = _home(where)
     if not os.path.isdir(os.path.join(home, "projects", where.slug)):
         return None
     with contextlib.suppress(OSError, ValueError, AttributeError, RecursionError):
-        said = json.loads(ANYWHERE.read(os.path.join(home, "settings.json"), most=MOST_SETTINGS_BYTES))
+        said = json.loads(
+            ANYWHERE.read(os.path.join(home, "settings.json"), most=MOST_SETTINGS_BYTES)
+        )
         days = said.get("cleanupPeriodDays")
         if isinstance(days, int) and not isinstance(days, bool) and days >= 0:
             return days
     return _USUAL_DAYS
 
 
-CLAUDE_CODE = Files("Claude Code", "1.0 to 2.1", homes=lambda where: [_home(where)], globs=_globs, by_project=True)
+CLAUDE_CODE = Files(
+    "Claude Code", "1.0 to 2.1", homes=lambda where: [_home(where)], globs=_globs, by_project=True
+)

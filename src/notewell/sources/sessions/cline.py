@@ -1,7 +1,7 @@
 """Cline: a folder a conversation; what is beside it names where it was held.
 
-Since 3.0 of its command line `sessions/<id>/<id>.messages.json` with `<id>.json` beside it, before that
-`tasks/<id>/api_conversation_history.json` with one list of all tasks.
+Since 3.0 of its command line `sessions/<id>/<id>.messages.json` with `<id>.json` beside it, before
+that `tasks/<id>/api_conversation_history.json` with one list of all tasks.
 """
 
 from __future__ import annotations
@@ -22,14 +22,20 @@ _WHERE = ("cwdOnTaskInitialization", "shadowGitConfigWorkTree")
 
 
 def _homes(where: Where) -> Sequence[str]:
-    data = where.home("CLINE_DATA_DIR") if where.env.get("CLINE_DATA_DIR") else where.home("", ".cline", "data")
+    data = (
+        where.home("CLINE_DATA_DIR")
+        if where.env.get("CLINE_DATA_DIR")
+        else where.home("", ".cline", "data")
+    )
     settings = [
         where.config(),
         where.home("", "Library", "Application Support"),
         *([where.env["APPDATA"]] if where.env.get("APPDATA") else []),
     ]
     editors = [
-        os.path.join(base, editor, "User", "globalStorage", _EXTENSION) for base in settings for editor in _EDITORS
+        os.path.join(base, editor, "User", "globalStorage", _EXTENSION)
+        for base in settings
+        for editor in _EDITORS
     ]
     server = where.home("", ".vscode-server", "data", "User", "globalStorage", _EXTENSION)
     return [data, *editors, server]
@@ -49,10 +55,18 @@ def _about(location: str) -> tuple[str, str]:
         said = _json(os.path.join(folder, f"{name.removesuffix('.messages.json')}.json"))
         found = said if isinstance(said, dict) else {}
         named = found.get("metadata")
-        return _text(found, "workspace_root", "cwd"), _text(named if isinstance(named, dict) else {}, "title")
+        return _text(found, "workspace_root", "cwd"), _text(
+            named if isinstance(named, dict) else {}, "title"
+        )
     task = os.path.basename(folder)
-    tasks = _json(os.path.join(os.path.dirname(os.path.dirname(folder)), "state", "taskHistory.json"))
-    one = next((t for t in tasks if isinstance(t, dict) and t.get("id") == task), {}) if isinstance(tasks, list) else {}
+    tasks = _json(
+        os.path.join(os.path.dirname(os.path.dirname(folder)), "state", "taskHistory.json")
+    )
+    one = (
+        next((t for t in tasks if isinstance(t, dict) and t.get("id") == task), {})
+        if isinstance(tasks, list)
+        else {}
+    )
     return _text(one, *_WHERE), _text(one, "task")
 
 
@@ -66,4 +80,10 @@ def _text(values: dict[str, Any], *keys: str) -> str:
     return next((value for key in keys if isinstance(value := values.get(key), str) and value), "")
 
 
-CLINE = Files("Cline", "3.17 to 3.89 in editors, 3.0 on the command line", homes=_homes, globs=_globs, about=_about)
+CLINE = Files(
+    "Cline",
+    "3.17 to 3.89 in editors, 3.0 on the command line",
+    homes=_homes,
+    globs=_globs,
+    about=_about,
+)

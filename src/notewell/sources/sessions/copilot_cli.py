@@ -1,4 +1,6 @@
-"""GitHub Copilot CLI: a folder a conversation, with its events in a JSONL file that names where it was held."""
+"""GitHub Copilot CLI: a folder a conversation, with its events in a JSONL file that names where it
+was held.
+"""
 
 from __future__ import annotations
 
@@ -19,4 +21,6 @@ def _globs(where: Where) -> Iterator[str]:
     yield os.path.join(state, "*.jsonl")  # before 1.0
 
 
-COPILOT_CLI = Files("Copilot CLI", "0.0.340 to 1.0.102", homes=lambda where: [_home(where)], globs=_globs)
+COPILOT_CLI = Files(
+    "Copilot CLI", "0.0.340 to 1.0.102", homes=lambda where: [_home(where)], globs=_globs
+)

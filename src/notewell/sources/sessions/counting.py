@@ -1,4 +1,6 @@
-"""How many conversations there are of a workspace, by program; a count that costs little, and reads none of them."""
+"""How many conversations there are of a workspace, by program; a count that costs little, and reads
+none of them.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,12 @@ _HEAD_BYTES = 1 << 16
 _HEAD_RECORDS = 5
 
 
-def found(workspace: str | Path, *, env: Mapping[str, str] | None = None, seconds: float = _SECONDS) -> dict[str, int]:
-    """The number of conversations of a workspace by the name of their program; a lower bound if time runs out."""
+def found(
+    workspace: str | Path, *, env: Mapping[str, str] | None = None, seconds: float = _SECONDS
+) -> dict[str, int]:
+    """The number of conversations of a workspace by the name of their program; a lower bound if
+    time runs out.
+    """
     where = Where(os.path.realpath(workspace), os.environ if env is None else env)
     until = time.monotonic() + seconds
     counts: Counter[str] = Counter()
@@ -37,7 +43,12 @@ def found(workspace: str | Path, *, env: Mapping[str, str] | None = None, second
 
 
 def _files(files: Files, where: Where, until: float) -> int:
-    places = [p for pattern in files.globs(where) for p in glob.iglob(pattern, recursive=True) if is_transcript(p)]
+    places = [
+        p
+        for pattern in files.globs(where)
+        for p in glob.iglob(pattern, recursive=True)
+        if is_transcript(p)
+    ]
     if files.by_project:
         return len(places)
     count = 0
@@ -61,12 +72,16 @@ def _folder_in(place: str) -> str:
 
 def _talks(table: Table, where: Where, until: float) -> int:
     count = 0
-    for place in (p for pattern in table.files(where) for p in glob.iglob(pattern) if os.path.isfile(p)):
+    for place in (
+        p for pattern in table.files(where) for p in glob.iglob(pattern) if os.path.isfile(p)
+    ):
         if time.monotonic() > until:
             break
         with contextlib.suppress(OSError):
             talks = own_talks(table, place, where)
-            count += sum(talk.folder is not None or _is_own(table, place, talk, where) for talk in talks)
+            count += sum(
+                talk.folder is not None or _is_own(table, place, talk, where) for talk in talks
+            )
     return count
 
 

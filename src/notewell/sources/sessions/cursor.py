@@ -1,4 +1,6 @@
-"""Cursor: one database for all projects, of keys and values; the order of a conversation is in another value."""
+"""Cursor: one database for all projects, of keys and values; the order of a conversation is in
+another value.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ from urllib.parse import unquote, urlsplit
 
 from notewell.opener import ANYWHERE, MOST_SETTINGS_BYTES
 from notewell.sources.sessions.foreign_db import ForeignDb
-from notewell.sources.sessions.keeper import Record, Table, Talk, Where, as_number, as_object, as_text
+from notewell.sources.sessions.keeper import (
+    Record,
+    Table,
+    Talk,
+    Where,
+    as_number,
+    as_object,
+    as_text,
+)
 
 _LAYOUT = {"cursorDiskKV": ("key", "value"), "ItemTable": ("key", "value")}
 _HEADERS = {"composerHeaders": ("composerId", "value")}
@@ -37,11 +47,19 @@ def _talks(db: ForeignDb, _where: Where) -> Iterator[Talk]:
     for head in _heads(db, folders):
         changed = as_number(head.get("lastUpdatedAt")) or as_number(head.get("createdAt"))
         helper = bool(head.get("subagentInfo"))
-        yield Talk(as_text(head.get("composerId")), _folder(head, folders), changed, as_text(head.get("name")), helper)
+        yield Talk(
+            as_text(head.get("composerId")),
+            _folder(head, folders),
+            changed,
+            as_text(head.get("name")),
+            helper,
+        )
 
 
 def _heads(db: ForeignDb, folders: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """What is known of each conversation: in a table since 3.0, in one value before, else with those of each folder."""
+    """What is known of each conversation: in a table since 3.0, in one value before, else with
+    those of each folder.
+    """
     if not db.lacks(_HEADERS):
         rows = [
             as_object(value) | {"composerId": id_}
@@ -81,7 +99,9 @@ def _folder(head: Mapping[str, Any], folders: Mapping[str, str]) -> str:
 def _folders(user: str) -> dict[str, str]:
     """The folder of each workspace that the editor knows, by its id."""
     found = {}
-    for file in glob.iglob(os.path.join(glob.escape(user), "workspaceStorage", "*", "workspace.json")):
+    for file in glob.iglob(
+        os.path.join(glob.escape(user), "workspaceStorage", "*", "workspace.json")
+    ):
         with contextlib.suppress(OSError, ValueError, AttributeError, RecursionError):
             address = json.loads(ANYWHERE.read(file, most=MOST_SETTINGS_BYTES)).get("folder")
             if isinstance(address, str) and address.startswith("file:"):
@@ -91,8 +111,14 @@ def _folders(user: str) -> dict[str, str]:
 
 def _records(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]:
     data = _value(db, "cursorDiskKV", f"composerData:{id_}")
-    order = data.get("fullConversationHeadersOnly") or data.get("conversation")  # before 0.40 the messages themselves
-    heads = [head if isinstance(head, dict) else {} for head in order] if isinstance(order, list) else []
+    order = data.get("fullConversationHeadersOnly") or data.get(
+        "conversation"
+    )  # before 0.40 the messages themselves
+    heads = (
+        [head if isinstance(head, dict) else {} for head in order]
+        if isinstance(order, list)
+        else []
+    )
     speaking = data.get("status") == "generating"
     for number, head in enumerate(heads[line - 1 :], line):
         key = head.get("bubbleId")
@@ -106,7 +132,9 @@ def _said(bubble: Mapping[str, Any]) -> Record:
     thought = bubble.get("capabilityType") == _THOUGHT or bubble.get("isThought")
     role = {_USER: "user", _ASSISTANT: "assistant"}.get(as_number(bubble.get("type")), "")
     timing = bubble.get("timingInfo")
-    at = bubble.get("createdAt") or (timing.get("clientStartTime") if isinstance(timing, dict) else None)
+    at = bubble.get("createdAt") or (
+        timing.get("clientStartTime") if isinstance(timing, dict) else None
+    )
     return {"role": "" if thought else role, "content": bubble.get("text"), "timestamp": at}
 
 
@@ -115,4 +143,6 @@ def _value(db: ForeignDb, table: str, key: str) -> dict[str, Any]:
     return as_object(row[0]) if row else {}
 
 
-CURSOR = Table("Cursor", "0.40 to 3.1", files=_databases, talks=_talks, records=_records, layouts=(_LAYOUT,))
+CURSOR = Table(
+    "Cursor", "0.40 to 3.1", files=_databases, talks=_talks, records=_records, layouts=(_LAYOUT,)
+)

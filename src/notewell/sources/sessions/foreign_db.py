@@ -1,7 +1,8 @@
 """A SQLite database of another program, read without a lock and without a trace.
 
-No lock is taken, no file is created, and what the program has not yet moved out of its WAL is seen. Nobody waits for
-us; if the program writes at that very moment, the read is refused and made again with the next sync.
+No lock is taken, no file is created, and what the program has not yet moved out of its WAL is seen.
+Nobody waits for us; if the program writes at that very moment, the read is refused and made again
+with the next sync.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ WRITTEN = "its program is writing to it; it is read again with the next sync"
 
 @functools.cache
 def _reading_only() -> str:
-    """The name of a file system that opens databases and WALs for reading alone and deletes nothing.
+    """The name of a file system that opens databases and WALs for reading alone and deletes
+    nothing.
 
-    SQLite would open a WAL for writing even then, and delete it when it closes one in which it finds nothing.
+    SQLite would open a WAL for writing even then, and delete it when it closes one in which it
+    finds nothing.
     """
     import apsw  # noqa: PLC0415 - few workspaces have such a source
 
@@ -38,7 +41,9 @@ def _reading_only() -> str:
 
         def xOpen(self, file: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
             if flags[0] & guarded:
-                flags[0] = (flags[0] & ~(writes | apsw.SQLITE_OPEN_DELETEONCLOSE)) | apsw.SQLITE_OPEN_READONLY
+                flags[0] = (
+                    flags[0] & ~(writes | apsw.SQLITE_OPEN_DELETEONCLOSE)
+                ) | apsw.SQLITE_OPEN_READONLY
             return apsw.VFSFile(_NO_LOCKS, file, flags)
 
     _kept_alive.append(ReadingOnly(name, base=_NO_LOCKS))
@@ -49,7 +54,9 @@ _kept_alive: list[object] = []
 
 
 class ForeignDb:
-    """An open database of another program; whatever is wrong with it is an OSError with the reason."""
+    """An open database of another program; whatever is wrong with it is an OSError with the
+    reason.
+    """
 
     def __init__(self, file: str) -> None:
         import apsw  # noqa: PLC0415
@@ -58,7 +65,8 @@ class ForeignDb:
         self._before = _stamp(file)
         if not S_ISREG(os.stat(file).st_mode) or not _size(file):
             raise OSError("not a database that can be read: it is empty, or not a file")
-        # With an empty WAL, or none, it is read as a file that nobody changes: no WAL is looked for then.
+        # With an empty WAL, or none, it is read as a file that nobody changes: no WAL is looked for
+        # then.
         still = "" if _size(f"{file}-wal") else "&immutable=1"
         address = f"file:{quote(os.path.abspath(file))}?mode=ro{still}"
         try:
@@ -78,7 +86,9 @@ class ForeignDb:
         self._connection.close()
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query; OSError if the database is damaged, or was written to while it was read."""
+        """The rows of a query; OSError if the database is damaged, or was written to while it was
+        read.
+        """
         import apsw  # noqa: PLC0415
 
         try:
@@ -88,7 +98,9 @@ class ForeignDb:
             raise OSError(reason) from error
 
     def check(self) -> None:
-        """OSError if the program wrote to it since it was opened: what was read may be half old and half new."""
+        """OSError if the program wrote to it since it was opened: what was read may be half old and
+        half new.
+        """
         if self.is_old():
             raise OSError(WRITTEN)
 
@@ -108,7 +120,10 @@ class ForeignDb:
 
     def has(self, table: str) -> bool:
         """Whether there is a table with at least one row."""
-        return not self.lacks({table: ()}) and next(self.rows(f'SELECT 1 FROM "{table}" LIMIT 1'), None) is not None
+        return (
+            not self.lacks({table: ()})
+            and next(self.rows(f'SELECT 1 FROM "{table}" LIMIT 1'), None) is not None
+        )
 
 
 def _stamp(file: str) -> tuple[tuple[int, int], ...]:

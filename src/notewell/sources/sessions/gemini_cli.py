@@ -1,4 +1,6 @@
-"""Gemini CLI: a folder a project, named by a hash or a short name; a JSON or JSONL file a conversation."""
+"""Gemini CLI: a folder a project, named by a hash or a short name; a JSON or JSONL file a
+conversation.
+"""
 
 from __future__ import annotations
 
@@ -35,4 +37,6 @@ def _folders(where: Where, home: str) -> Iterator[str]:
         yield glob.escape(short)
 
 
-GEMINI_CLI = Files("Gemini CLI", "0.5 to 0.61", homes=lambda where: [_home(where)], globs=_globs, by_project=True)
+GEMINI_CLI = Files(
+    "Gemini CLI", "0.5 to 0.61", homes=lambda where: [_home(where)], globs=_globs, by_project=True
+)

@@ -27,7 +27,11 @@ def _databases(where: Where) -> Iterator[str]:
 
 
 def _talks(db: ForeignDb, _where: Where) -> Iterator[Talk]:
-    name = "description" if db.lacks({"sessions": ("name",)}) else "coalesce(nullif(name, ''), description)"
+    name = (
+        "description"
+        if db.lacks({"sessions": ("name",)})
+        else "coalesce(nullif(name, ''), description)"
+    )
     kind = "'user'" if db.lacks({"sessions": ("session_type",)}) else "session_type"
     sql = (
         f"SELECT s.id, s.working_dir, {name}, {kind}, CAST(strftime('%s', s.updated_at) AS INTEGER),"
@@ -52,4 +56,6 @@ def _records(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]
         yield number, {"role": "" if hidden else role, "content": as_json(content), "timestamp": at}
 
 
-GOOSE = Table("Goose", "1.10 and later", files=_databases, talks=_talks, records=_records, layouts=(_LAYOUT,))
+GOOSE = Table(
+    "Goose", "1.10 and later", files=_databases, talks=_talks, records=_records, layouts=(_LAYOUT,)
+)

@@ -37,7 +37,9 @@ def _hashes(file: io.FileIO, offset: int) -> tuple[str, str]:
 
 def same(file: io.FileIO, mark: ReadMark) -> bool:
     """Whether a file has only grown since it was read up to the mark."""
-    if file.seek(0, os.SEEK_END) < mark.offset or (mark.head, mark.near) != _hashes(file, mark.offset):
+    if file.seek(0, os.SEEK_END) < mark.offset or (mark.head, mark.near) != _hashes(
+        file, mark.offset
+    ):
         return False
     return mark.ended or read_at(file, mark.offset, 1) in (b"", b"\n", b"\r")
 
@@ -69,7 +71,9 @@ def parsed(line: bytes) -> Any:
 
 
 class Pass:
-    """One pass over the lines after a mark; what cannot be read at the end of a file is left for the next time."""
+    """One pass over the lines after a mark; what cannot be read at the end of a file is left for
+    the next time.
+    """
 
     def __init__(self, file: io.FileIO, start: ReadMark) -> None:
         self.file = file
@@ -93,7 +97,9 @@ class Pass:
                 continue
             number += 1
             record = parsed(line)
-            torn = not line.endswith(b"\n") and not isinstance(record, dict)  # `12` may become `123`
+            torn = not line.endswith(b"\n") and not isinstance(
+                record, dict
+            )  # `12` may become `123`
             if torn or (record is None and line.strip()):
                 waiting.append(number)
                 continue

@@ -39,9 +39,13 @@ def _ms(seconds: Any) -> int:
 
 
 def _records(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]:
-    # A row that was taken out of the context by a summary is still what was said; one taken back by the user is not.
+    # A row that was taken out of the context by a summary is still what was said; one taken back by
+    # the user is not.
     valid = "1" if db.lacks({"messages": ("active", "compacted")}) else "active OR compacted"
-    sql = f"SELECT role, content, timestamp, {valid} FROM messages WHERE session_id = ? ORDER BY id LIMIT -1 OFFSET ?"
+    sql = (
+        f"SELECT role, content, timestamp, {valid} FROM messages WHERE session_id = ? ORDER BY "
+        "id LIMIT -1 OFFSET ?"
+    )
     for number, (role, content, at, said) in enumerate(db.rows(sql, (id_, line - 1)), line):
         yield number, {"role": role if said else "", "content": _content(content), "timestamp": at}
 
@@ -50,4 +54,6 @@ def _content(text: Any) -> Any:
     return as_json(text[len(_JSON) :]) if isinstance(text, str) and text.startswith(_JSON) else text
 
 
-HERMES = Table("Hermes", "0.15 to 0.19", files=_databases, talks=_talks, records=_records, layouts=(_LAYOUT,))
+HERMES = Table(
+    "Hermes", "0.15 to 0.19", files=_databases, talks=_talks, records=_records, layouts=(_LAYOUT,)
+)

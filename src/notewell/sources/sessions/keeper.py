@@ -19,7 +19,9 @@ _TOO_LARGE = 1 << 62  # for a store
 
 @functools.lru_cache(maxsize=4096)
 def real(folder: str) -> str:
-    """The folder itself, where links are on the way; thousands of conversations share a few folders."""
+    """The folder itself, where links are on the way; thousands of conversations share a few
+    folders.
+    """
     try:
         return os.path.realpath(folder)
     except ValueError:  # no folder has such a name
@@ -27,7 +29,9 @@ def real(folder: str) -> str:
 
 
 def as_number(value: Any) -> int:
-    """A number as some program wrote it; 0 for anything else, which any column and any JSON may hold."""
+    """A number as some program wrote it; 0 for anything else, which any column and any JSON may
+    hold.
+    """
     return int(value) if isinstance(value, int | float) and abs(value) < _TOO_LARGE else 0
 
 
@@ -52,17 +56,23 @@ def as_text(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Whose conversations are looked for: those of a workspace, or with `everyone` those of every folder."""
+    """Whose conversations are looked for: those of a workspace, or with `everyone` those of every
+    folder.
+    """
 
     root: str
     env: Mapping[str, str]
     everyone: bool = False
 
     def home(self, variable: str, *usual: str) -> str:
-        """The folder of a program: the value of its variable, else a usual one below the home of the user."""
+        """The folder of a program: the value of its variable, else a usual one below the home of
+        the user.
+        """
         if found := self.env.get(variable, "") if variable else "":
             return found
-        home = os.path.expanduser("~")  # which stays `~` for a user without a home, and is not a folder of ours then
+        home = os.path.expanduser(
+            "~"
+        )  # which stays `~` for a user without a home, and is not a folder of ours then
         return os.path.join(home if os.path.isabs(home) else os.devnull, *usual)
 
     def data(self, *usual: str) -> str:
@@ -89,9 +99,11 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """One conversation in a database: when it changed, how many messages it has, and what is known of it.
+    """One conversation in a database: when it changed, how many messages it has, and what is known
+    of it.
 
-    Without a `folder` its records name one. Of one that is `lacking`, some records cannot be unpacked here.
+    Without a `folder` its records name one. Of one that is `lacking`, some records cannot be
+    unpacked here.
     """
 
     id: str
@@ -107,8 +119,9 @@ class Talk:
 class Files:
     """A program that keeps one file for each conversation.
 
-    `globs` names the files, `homes` its folders. With `by_project` each project has a folder, else a file says where
-    its conversation was held, or `about` does: the folder and the title, from what is beside a file.
+    `globs` names the files, `homes` its folders. With `by_project` each project has a folder, else
+    a file says where its conversation was held, or `about` does: the folder and the title, from
+    what is beside a file.
     """
 
     name: str
@@ -124,9 +137,10 @@ class Files:
 class Table:
     """A program that keeps all conversations in databases.
 
-    `talks` lists those of a database, and `records` yields the line and the record of each message from a line on, as
-    `{role, content, timestamp}` or in a form that TranscriptReader knows. `layout` says how an unknown one is reported:
-    the tables and columns that must be there. `deleted` yields what the user deleted, where the program tells.
+    `talks` lists those of a database, and `records` yields the line and the record of each message
+    from a line on, as `{role, content, timestamp}` or in a form that TranscriptReader knows.
+    `layout` says how an unknown one is reported: the tables and columns that must be there.
+    `deleted` yields what the user deleted, where the program tells.
     """
 
     name: str
@@ -143,4 +157,7 @@ class Table:
         lacks = [db.lacks(layout) for layout in self.layouts]
         if "" in lacks:
             return ""
-        return f"an unknown version of {self.name}: no {min(lacks, key=len)} in it; {self.versions} can be read"
+        return (
+            f"an unknown version of {self.name}: no {min(lacks, key=len)} in it; "
+            f"{self.versions} can be read"
+        )

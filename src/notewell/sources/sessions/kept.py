@@ -1,7 +1,9 @@
-"""Conversations that were read, as Markdown of our own: agents delete theirs, often after 30 days and without a word.
+"""Conversations that were read, as Markdown of our own: agents delete theirs, often after 30 days
+and without a word.
 
-One file a conversation, in a folder a workspace, for nobody but the user. What is kept is what the index holds, without
-secrets and without what was forgotten, and enough to make the index again as it was.
+One file a conversation, in a folder a workspace, for nobody but the user. What is kept is what the
+index holds, without secrets and without what was forgotten, and enough to make the index again as
+it was.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ _SAME_FOR_ALL = ("events.jsonl", "api_conversation_history.json")
 
 
 class Kept:
-    """What is kept of the conversations of a workspace; all workspaces together stay below a number of bytes."""
+    """What is kept of the conversations of a workspace; all workspaces together stay below a number
+    of bytes.
+    """
 
     def __init__(self, base: Path, root: Path, *, most_bytes: int) -> None:
         self.base, self.most_bytes = base, most_bytes
@@ -55,11 +59,13 @@ class Kept:
     def gone(self, found: Collection[str], deleted: Collection[str] = ()) -> Iterator[Document]:
         """What is kept of conversations that are not among those `found`.
 
-        One that has only moved, as its program does with old ones, is among them under another path. What the user
-        `deleted` there, by the names of the conversations, is deleted here too.
+        One that has only moved, as its program does with old ones, is among them under another
+        path. What the user `deleted` there, by the names of the conversations, is deleted here too.
         """
         try:
-            names = {entry.name: entry for entry in os.scandir(self.folder) if entry.name.endswith(".md")}
+            names = {
+                entry.name: entry for entry in os.scandir(self.folder) if entry.name.endswith(".md")
+            }
         except OSError:
             return
         for path in found:
@@ -93,7 +99,10 @@ class Kept:
             before = load(self._opener.read(place, most=MOST_KEPT_BYTES).decode("utf-8", "replace"))
             last = before.turns[-1].line if before.turns else 0
             talk = KeptTalk(
-                talk.path, talk.title, talk.project, (*before.turns, *(t for t in talk.turns if t.line > last))
+                talk.path,
+                talk.title,
+                talk.project,
+                (*before.turns, *(t for t in talk.turns if t.line > last)),
             )
         if not talk.turns:
             place.unlink(missing_ok=True)
@@ -131,10 +140,14 @@ class Kept:
         return found
 
     def _path_in(self, location: str) -> str:
-        return path_of_kept(self._opener.read(location, most=_HEAD_BYTES, cut=True).decode("utf-8", "replace"))
+        return path_of_kept(
+            self._opener.read(location, most=_HEAD_BYTES, cut=True).decode("utf-8", "replace")
+        )
 
     def _trim(self) -> None:
-        """Deletes the oldest of all workspaces, until there is room for what comes before the next look."""
+        """Deletes the oldest of all workspaces, until there is room for what comes before the next
+        look.
+        """
         self._new_bytes = 0
         found = [(stat.st_mtime_ns, stat.st_size, entry.path) for entry, stat in self._all()]
         over = sum(size for _, size, _ in found) - self.most_bytes * (1 - 1 / _STEPS)
@@ -160,7 +173,9 @@ class Kept:
 
 
 def talk_name(path: str) -> str:
-    """The name of a conversation, which it has wherever it is: that of its file, or of the folder made for it."""
+    """The name of a conversation, which it has wherever it is: that of its file, or of the folder
+    made for it.
+    """
     *_, folder, name = f"/{path}".split("/")
     return folder if name in _SAME_FOR_ALL else name.partition(".json")[0].removesuffix(".messages")
 

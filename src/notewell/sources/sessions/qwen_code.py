@@ -18,4 +18,6 @@ def _globs(where: Where) -> Iterator[str]:
     yield os.path.join(glob.escape(_home(where)), "projects", project, "chats", "*.jsonl")
 
 
-QWEN_CODE = Files("Qwen Code", "0.6 to 0.15", homes=lambda where: [_home(where)], globs=_globs, by_project=True)
+QWEN_CODE = Files(
+    "Qwen Code", "0.6 to 0.15", homes=lambda where: [_home(where)], globs=_globs, by_project=True
+)

@@ -1,4 +1,6 @@
-"""Conversations of agents, where each program keeps them; each sync continues where the last one stopped."""
+"""Conversations of agents, where each program keeps them; each sync continues where the last one
+stopped.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,12 @@ from notewell.types import Document, Edge, Skipped, Turn
 
 _HEAD_BYTES = 1 << 20
 _HELPER = "agent-"
-# OpenClaw keeps the sessions that /new and /reset end; a conversation that its owner deleted is not read.
+# OpenClaw keeps the sessions that /new and /reset end; a conversation that its owner deleted is not
+# read.
 _PUT_ASIDE = re.compile(r"\.jsonl\.reset\.[\w.:+-]+\Z")
-_LEFT_OUT = re.compile(r"\.(?:checkpoint|bak|lock|tmp)\b|\.jsonl\.deleted\.|\.trajectory\.", re.IGNORECASE)
+_LEFT_OUT = re.compile(
+    r"\.(?:checkpoint|bak|lock|tmp)\b|\.jsonl\.deleted\.|\.trajectory\.", re.IGNORECASE
+)
 _DELETED = ".jsonl.deleted."
 _DETOUR = re.compile(r"//|/\.{1,2}(?:/|\Z)|/\Z")
 _PACKED = "some of it is packed: pip install notewell[zstd]"
@@ -57,13 +62,17 @@ class SessionSource:
     def __post_init__(self) -> None:
         self.root = Path(os.path.realpath(self.root))
         self.where = Where(str(self.root), self.env, self.all_projects)
-        self._homes = [(os.path.realpath(home), files) for files in FILES for home in files.homes(self.where)]
+        self._homes = [
+            (os.path.realpath(home), files) for files in FILES for home in files.homes(self.where)
+        ]
         self._own = inside(self.root, *(home for home, _ in self._homes))
         self._talks: dict[str, Talk] = {}
         self._tables: list[tuple[Table, str]] | None = None
         self._head: tuple[str, list[Record]] = ("", [])
         self._open_db: ForeignDb | None = None
-        self._deleted: set[str] = set()  # names of conversations that the user deleted in their program
+        self._deleted: set[str] = (
+            set()
+        )  # names of conversations that the user deleted in their program
 
     def scan(self, *, deadline: float | None = None) -> Scanned:
         documents: dict[str, Document] = {}
@@ -81,7 +90,9 @@ class SessionSource:
             complete = self._listed(table, file, documents, skipped) and complete
         if complete and self.kept is not None and self.keeping:
             documents |= {one.path: one for one in self.kept.gone(documents, self._deleted)}
-        return Scanned(tuple(sorted(documents.values(), key=lambda d: d.path)), tuple(skipped), complete)
+        return Scanned(
+            tuple(sorted(documents.values(), key=lambda d: d.path)), tuple(skipped), complete
+        )
 
     def document(self, path: str) -> Document | None:
         location = next((place for place in self._locations([]) if self._path(place) == path), None)
@@ -115,7 +126,9 @@ class SessionSource:
         if not S_ISREG(stat.st_mode):
             return None
         if stat.st_size > self.max_file_bytes:
-            skipped.append(Skipped(path, too_large(self.max_file_bytes, "sessions.max_file_bytes"), self.name))
+            skipped.append(
+                Skipped(path, too_large(self.max_file_bytes, "sessions.max_file_bytes"), self.name)
+            )
             return None
         return Document(path, self.name, stat.st_size, stat.st_mtime_ns, location)
 
@@ -135,13 +148,24 @@ class SessionSource:
     def _databases(self) -> list[tuple[Table, str]]:
         """The databases that there were at the last scan."""
         if self._tables is None:
-            patterns = [(table, pattern) for table in TABLES if not self.paths for pattern in table.files(self.where)]
-            found = ((table, file) for table, pattern in patterns for file in sorted(glob.iglob(pattern)))
+            patterns = [
+                (table, pattern)
+                for table in TABLES
+                if not self.paths
+                for pattern in table.files(self.where)
+            ]
+            found = (
+                (table, file) for table, pattern in patterns for file in sorted(glob.iglob(pattern))
+            )
             self._tables = [(table, file) for table, file in found if os.path.isfile(file)]
         return self._tables
 
-    def _listed(self, table: Table, file: str, documents: dict[str, Document], skipped: list[Skipped]) -> bool:
-        """Adds the conversations of a database; False if that must be done again, because it is being written to."""
+    def _listed(
+        self, table: Table, file: str, documents: dict[str, Document], skipped: list[Skipped]
+    ) -> bool:
+        """Adds the conversations of a database; False if that must be done again, because it is
+        being written to.
+        """
         try:
             talks = own_talks(table, file, self.where)
             self._deleted.update(quote(id_, safe="") for id_ in deleted_talks(table, file))
@@ -161,19 +185,29 @@ class SessionSource:
         return True
 
     def trees(self) -> list[str]:
-        """Paths and globs of present and future transcripts: `paths`, or the folders of programs that are installed."""
+        """Paths and globs of present and future transcripts: `paths`, or the folders of programs
+        that are installed.
+        """
         if self.paths:
             return [os.path.join(self.root, os.path.expanduser(named)) for named in self.paths]
-        used = [files for files in FILES if any(os.path.isdir(home) for home in files.homes(self.where))]
+        used = [
+            files for files in FILES if any(os.path.isdir(home) for home in files.homes(self.where))
+        ]
         patterns = [pattern for files in used for pattern in files.globs(self.where)]
         return [*patterns, *(file + end for _, file in self._databases() for end in ("", "-wal"))]
 
     def _opener(self, location: str) -> Opener:
-        place = location if location.startswith("/") and not _DETOUR.search(location) else os.path.abspath(location)
+        place = (
+            location
+            if location.startswith("/") and not _DETOUR.search(location)
+            else os.path.abspath(location)
+        )
         return self._own if is_in(place, self.where.root) else ANYWHERE
 
     def _open(self, document: Document) -> io.FileIO:
-        """A transcript; one in the workspace is not followed out of it, others are where the user or a program says."""
+        """A transcript; one in the workspace is not followed out of it, others are where the user
+        or a program says.
+        """
         return self._opener(document.location).file(document.location)
 
     def _bytes(self, document: Document) -> bytes:
@@ -205,7 +239,9 @@ class SessionSource:
         return readable(self.lines(document, 1, None)[0])
 
     def edges(self, document: Document) -> list[Edge]:
-        """The `derives_from` edges to the sessions that a transcript continues, from the head of its file."""
+        """The `derives_from` edges to the sessions that a transcript continues, from the head of
+        its file.
+        """
         if self._is_kept(document):
             return []
         try:
@@ -214,13 +250,18 @@ class SessionSource:
             elif found := self._table(document):
                 table, file, id_ = found
                 records = [
-                    one for _, one in itertools.islice(table.records(self._db(file), id_, 1), growing_file.HEAD_RECORDS)
+                    one
+                    for _, one in itertools.islice(
+                        table.records(self._db(file), id_, 1), growing_file.HEAD_RECORDS
+                    )
                 ]
             else:
                 with self._open(document) as file_:
                     head = growing_file.read_at(file_, 0, _HEAD_BYTES)
                 lines = head.splitlines()[: growing_file.HEAD_RECORDS]
-                records = [one for line in lines if isinstance(one := growing_file.parsed(line), dict)]
+                records = [
+                    one for line in lines if isinstance(one := growing_file.parsed(line), dict)
+                ]
         except OSError:
             return []
         return lineage(document.path, records, own=link_key(document.path))
@@ -245,9 +286,13 @@ class SessionSource:
         self._head = (document.path, walk.head) if walk.complete else ("", [])
         foreign = walk.complete and self._is_foreign(document, reader)
         turns, bad = tuple(reader.turns), tuple(walk.bad)
-        return TranscriptPart(turns, reader.title, reader.project, stopped, again, foreign, bad_lines=bad)
+        return TranscriptPart(
+            turns, reader.title, reader.project, stopped, again, foreign, bad_lines=bad
+        )
 
-    def _rows(self, document: Document, table: Table, file: str, id_: str, mark: ReadMark | None) -> TranscriptPart:
+    def _rows(
+        self, document: Document, table: Table, file: str, id_: str, mark: ReadMark | None
+    ) -> TranscriptPart:
         talk = self._talks.get(document.location) or Talk(id_, None, 0, lacking=document.size < 0)
         try:
             return read_talk(self._db(file), table, talk, self.where, mark)
@@ -257,7 +302,9 @@ class SessionSource:
             raise
 
     def _db(self, file: str) -> ForeignDb:
-        """The database in a file as it is now; many conversations in a row are read from the one that is open."""
+        """The database in a file as it is now; many conversations in a row are read from the one
+        that is open.
+        """
         if self._open_db is None or self._open_db.file != file or self._open_db.is_old():
             self._open_db = ForeignDb(file)
         return self._open_db
@@ -279,7 +326,9 @@ class SessionSource:
             named.turns, named.subagent = reader.turns, reader.subagent
             reader = named
         foreign = self._is_foreign(document, reader)
-        return TranscriptPart(tuple(reader.turns), reader.title, reader.project, again=True, foreign=foreign)
+        return TranscriptPart(
+            tuple(reader.turns), reader.title, reader.project, again=True, foreign=foreign
+        )
 
     def _files(self, document: Document) -> Files | None:
         """The program whose file this is."""
@@ -288,18 +337,28 @@ class SessionSource:
         return next((files for home, files in self._homes if is_in(location, home)), None)
 
     def _is_foreign(self, document: Document, reader: TranscriptReader) -> bool:
-        """Whether a file is of a subagent, or of another folder or an unknown one, and was not asked for."""
+        """Whether a file is of a subagent, or of another folder or an unknown one, and was not
+        asked for.
+        """
         if self.paths or self.all_projects or reader.subagent:
             return reader.subagent
         files = self._files(document)
         # A folder for this workspace alone has its conversations only.
-        return files is not None and not files.by_project and not files.accepts(self.where, reader.folder)
+        return (
+            files is not None
+            and not files.by_project
+            and not files.accepts(self.where, reader.folder)
+        )
 
     def lines(self, document: Document, first: int, last: int | None) -> tuple[list[Turn], int]:
-        """The turns on some lines, and how many lines there are; of a JSONL file only those lines are parsed."""
+        """The turns on some lines, and how many lines there are; of a JSONL file only those lines
+        are parsed.
+        """
         if document.location.endswith(".json"):
             turns = self._json(document).turns
-            count = max(self._bytes(document).rstrip(b"\n").count(b"\n") + 1, *(t.line for t in turns), 1)
+            count = max(
+                self._bytes(document).rstrip(b"\n").count(b"\n") + 1, *(t.line for t in turns), 1
+            )
             return [t for t in turns if first <= t.line <= (last or t.line)], count
         if self._is_kept(document) or self._table(document):
             part = self.read_from(document, None)
@@ -315,11 +374,22 @@ class SessionSource:
         return reader.turns, count
 
     def keeps(self, document: Document) -> bool:
-        """Whether what is new of a conversation can be added to what is kept of it, or nothing is kept."""
-        return self.kept is None or self._is_kept(document) or self.kept.has(document.path) or not self.keeping
+        """Whether what is new of a conversation can be added to what is kept of it, or nothing is
+        kept.
+        """
+        return (
+            self.kept is None
+            or self._is_kept(document)
+            or self.kept.has(document.path)
+            or not self.keeping
+        )
 
-    def keep(self, document: Document, title: str, project: str, turns: Sequence[Turn], *, whole: bool) -> str:
-        """Keeps what was read, for the day when its program deletes it; returns why that was not possible."""
+    def keep(
+        self, document: Document, title: str, project: str, turns: Sequence[Turn], *, whole: bool
+    ) -> str:
+        """Keeps what was read, for the day when its program deletes it; returns why that was not
+        possible.
+        """
         if self.kept is None or (not self.keeping and not self.kept.has(document.path)):
             return ""
         if not whole and (self._is_kept(document) or not turns):
@@ -341,6 +411,12 @@ class SessionSource:
 def is_transcript(location: str) -> bool:
     """Whether a file is a conversation, by its name."""
     name = os.path.basename(location)
-    if name.startswith((".", _HELPER)) or _LEFT_OUT.search(name) or f"{os.sep}subagents{os.sep}" in location:
+    if (
+        name.startswith((".", _HELPER))
+        or _LEFT_OUT.search(name)
+        or f"{os.sep}subagents{os.sep}" in location
+    ):
         return False
-    return (name.endswith((".jsonl", ".json")) and name != "sessions.json") or _PUT_ASIDE.search(name) is not None
+    return (name.endswith((".jsonl", ".json")) and name != "sessions.json") or _PUT_ASIDE.search(
+        name
+    ) is not None

@@ -1,4 +1,6 @@
-"""The connection that the parts of a store share: the statements, transactions and locks of one workspace."""
+"""The connection that the parts of a store share: the statements, transactions and locks of one
+workspace.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 
     from notewell.store.postgres.pool import RawConnection
 
-WRITE_TIMEOUT_S = 300  # nobody waits for the answer of a write, and lock_timeout bounds its wait for other writers
+# nobody waits for the answer of a write, and lock_timeout bounds its wait for other writers
+WRITE_TIMEOUT_S = 300
 TRIES = 4
 FIRST_ANALYZE = 200
 # The tables that grow together with chunks, and with vectors.
@@ -40,7 +43,9 @@ class _Transaction:
     raw: RawConnection
     changed: bool = False  # chunks or vectors
     moved: bool = False  # chunks, too
-    waiting: dict[str, Any] = field(default_factory=dict)  # documents that are written together, by path
+    waiting: dict[str, Any] = field(
+        default_factory=dict
+    )  # documents that are written together, by path
     write: Callable[[dict[str, Any]], None] | None = None
 
 
@@ -50,8 +55,8 @@ _scope: ContextVar[Scope | None] = ContextVar("scope", default=None)
 class Connection:
     """The statements, transactions and locks of one workspace; every part of the store holds it.
 
-    `$w` in a statement becomes the number of the workspace. It is a literal, not a parameter, so that the server plans
-    for one partition.
+    `$w` in a statement becomes the number of the workspace. It is a literal, not a parameter, so
+    that the server plans for one partition.
     """
 
     def __init__(self, pool: Pool, *, read_only: bool) -> None:
@@ -74,7 +79,8 @@ class Connection:
 
     @contextlib.contextmanager
     def asking(self) -> Iterator[None]:
-        """What is read ahead or of the workspace itself is kept until it ends; a scope inside another one joins it.
+        """What is read ahead or of the workspace itself is kept until it ends; a scope inside
+        another one joins it.
 
         Statements see a moment each: a transaction would cost two more round trips.
         """
@@ -111,14 +117,19 @@ class Connection:
 
     def all(self, sql: str, values: Values = (), *, binary: bool = False) -> Rows:
         """The rows that a statement returns, `binary` if they hold many bytes."""
-        return self._read(lambda raw: _rows(raw.execute(self._numbered(sql), values or None, binary=binary)))
+        return self._read(
+            lambda raw: _rows(raw.execute(self._numbered(sql), values or None, binary=binary))
+        )
 
     def all_of_each(self, *statements: tuple[str, Mapping[str, Any]]) -> list[Rows]:
         """The rows of several statements, in one round trip, as `binary` ones."""
 
         def read(raw: RawConnection) -> list[Rows]:
             with raw.pipeline():
-                cursors = [raw.execute(self._numbered(sql), values, binary=True) for sql, values in statements]
+                cursors = [
+                    raw.execute(self._numbered(sql), values, binary=True)
+                    for sql, values in statements
+                ]
                 return [cursor.fetchall() for cursor in cursors]
 
         return self._read(read)
@@ -128,13 +139,18 @@ class Connection:
         return self._writer().execute(self._numbered(sql), values or None).rowcount
 
     def copy(self, name: str, columns: Mapping[str, str], rows: Iterable[tuple[Any, ...]]) -> str:
-        """Sends rows by COPY to a table of this connection alone, which is emptied first; returns its name.
+        """Sends rows by COPY to a table of this connection alone, which is emptied first; returns
+        its name.
 
-        The server refuses COPY into a table with row-level security, so they are inserted from there.
+        The server refuses COPY into a table with row-level security, so they are inserted from
+        there.
         """
         raw, table = self._writer(), f"incoming_{name}"
         made = ", ".join(f"{column} {kind}" for column, kind in columns.items())
-        raw.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS {table} ({made}) ON COMMIT DELETE ROWS; TRUNCATE {table}")
+        raw.execute(
+            f"CREATE TEMPORARY TABLE IF NOT EXISTS {table} ({made}) ON COMMIT DELETE ROWS; "
+            f"TRUNCATE {table}"
+        )
         with raw.cursor().copy(f"COPY {table} FROM STDIN (FORMAT BINARY)") as copy:
             copy.set_types(list(columns.values()))
             for row in rows:
@@ -148,7 +164,9 @@ class Connection:
         return self._open.raw
 
     def put_off(self, path: str, change: Any, write: Callable[[dict[str, Any]], None]) -> None:
-        """Keeps a document that others may join, inside a transaction; any read, other write or the commit ends it."""
+        """Keeps a document that others may join, inside a transaction; any read, other write or the
+        commit ends it.
+        """
         if self._open is None:
             raise AssertionError("a write outside of writing()")
         self._open.waiting[path] = change
@@ -167,7 +185,9 @@ class Connection:
         return sql.replace("$w", str(self.workspace))
 
     def _read(self, work: Callable[[RawConnection], Result]) -> Result:
-        """Reads on this thread's transaction or a lent connection; if that was lost, once more on a new one."""
+        """Reads on this thread's transaction or a lent connection; if that was lost, once more on a
+        new one.
+        """
         if self._open is not None:
             self._write_waiting(self._open)
             return work(self._open.raw)
@@ -184,7 +204,9 @@ class Connection:
 
     @contextlib.contextmanager
     def writing(self, *, shared: bool = False) -> Iterator[None]:
-        """Locks the workspace; `shared` transactions run side by side, and wait only for those that are not."""
+        """Locks the workspace; `shared` transactions run side by side, and wait only for those that
+        are not.
+        """
         if self._open is not None:
             yield
             return
@@ -204,7 +226,9 @@ class Connection:
         self._analyze_what_grew()
 
     def _begin(self, stack: contextlib.ExitStack, mode: str) -> RawConnection:
-        """A connection inside a transaction that has the lock; an idle one that broke is replaced by a new one."""
+        """A connection inside a transaction that has the lock; an idle one that broke is replaced
+        by a new one.
+        """
         for last in (False, True):
             raw = stack.enter_context(self.pool.use())
             try:
@@ -221,7 +245,9 @@ class Connection:
         return raw
 
     def _commit(self, done: _Transaction) -> None:
-        """Counts the change last, right before the commit, so that nobody holds that row for long."""
+        """Counts the change last, right before the commit, so that nobody holds that row for
+        long.
+        """
         self._write_waiting(done)
         with done.raw.pipeline():
             if done.changed:
@@ -233,13 +259,17 @@ class Connection:
             done.raw.execute("COMMIT")
 
     def count_change(self, *, chunks: bool = False) -> None:
-        """Notes that the open transaction changed vectors, or `chunks`; the commit counts it and notifies listeners."""
+        """Notes that the open transaction changed vectors, or `chunks`; the commit counts it and
+        notifies listeners.
+        """
         if self._open is not None:
             self._open.changed = True
             self._open.moved = self._open.moved or chunks
 
     def write(self, work: Callable[[], Result], *, shared: bool = False) -> Result:
-        """Does a piece of writing as one transaction, again if others were writing the same rows."""
+        """Does a piece of writing as one transaction, again if others were writing the same
+        rows.
+        """
         if self._open is not None:
             return work()
         for attempt in range(TRIES):
@@ -259,7 +289,9 @@ class Connection:
             yield raw
 
     def lag_s(self) -> float | None:
-        """A replica that has replayed all it received is up to date only as long as it still receives."""
+        """A replica that has replayed all it received is up to date only as long as it still
+        receives.
+        """
         found = self.all(
             "SELECT CASE WHEN NOT pg_is_in_recovery() THEN NULL"
             " WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn()"
@@ -269,10 +301,14 @@ class Connection:
         return None if found[0][0] is None else float(found[0][0])
 
     def state(self, column: str) -> int:
-        """A counter of the workspace: `generation` of chunks and vectors, `moved` of chunks alone."""
+        """A counter of the workspace: `generation` of chunks and vectors, `moved` of chunks
+        alone.
+        """
         found = self.all(f"SELECT {column} FROM state WHERE workspace = $w")
         if not found:
-            raise StoreDamagedError(f"the workspace is gone from {self.name}", hint="open it again to rebuild it")
+            raise StoreDamagedError(
+                f"the workspace is gone from {self.name}", hint="open it again to rebuild it"
+            )
         return int(found[0][0])
 
     @contextlib.contextmanager
@@ -291,14 +327,18 @@ class Connection:
 
     @contextlib.contextmanager
     def locked(self, number: int, wait_s: float) -> Iterator[bool]:
-        """Yields whether an advisory lock of the workspace was taken in time; it goes with its connection."""
+        """Yields whether an advisory lock of the workspace was taken in time; it goes with its
+        connection.
+        """
         lock = f"lock({LOCKS + number}, {self.workspace})"
         self._changed()  # what was read before the lock may have been changed by whoever had it
         self.all("SELECT 1")  # drops connections that broke while idle, which would cost the lock
         with self.borrowed() as raw:
             with self.pool.translated():
                 until, delay_s = time.monotonic() + wait_s, 0.002
-                while not (taken := bool(_rows(raw.execute(f"SELECT pg_try_advisory_{lock}"))[0][0])):
+                while not (
+                    taken := bool(_rows(raw.execute(f"SELECT pg_try_advisory_{lock}"))[0][0])
+                ):
                     if (left_s := until - time.monotonic()) <= 0:
                         break
                     time.sleep(min(delay_s, left_s))
@@ -314,7 +354,9 @@ class Connection:
 
     @contextlib.contextmanager
     def maintenance(self) -> Iterator[RawConnection]:
-        """A connection for VACUUM and for building indexes: outside of a transaction, with time and memory."""
+        """A connection for VACUUM and for building indexes: outside of a transaction, with time and
+        memory.
+        """
         with self.borrowed() as raw:
             raw.execute("SET statement_timeout = 0; SET maintenance_work_mem = '1GB'")
             try:
@@ -322,8 +364,11 @@ class Connection:
             finally:
                 raw.execute("RESET statement_timeout; RESET maintenance_work_mem")
 
-    def maintain(self, verb: str, tables: Sequence[str], *, heard: Callable[[str], object] | None = None) -> bool:
-        """Runs VACUUM or ANALYZE on the workspace's partitions of tables; returns False if the role may not.
+    def maintain(
+        self, verb: str, tables: Sequence[str], *, heard: Callable[[str], object] | None = None
+    ) -> bool:
+        """Runs VACUUM or ANALYZE on the workspace's partitions of tables; returns False if the role
+        may not.
 
         `heard` gets what the server reports of each table.
         """
@@ -345,8 +390,12 @@ class Connection:
                 raw.remove_notice_handler(hear)
         return True
 
-    def vacuum(self, tables: Sequence[str] = PARTITIONED, *, options: str = "ANALYZE, SKIP_LOCKED") -> bool:
-        """Frees the space of deleted rows and updates the statistics; returns False if the role may not."""
+    def vacuum(
+        self, tables: Sequence[str] = PARTITIONED, *, options: str = "ANALYZE, SKIP_LOCKED"
+    ) -> bool:
+        """Frees the space of deleted rows and updates the statistics; returns False if the role may
+        not.
+        """
         return self.maintain(f"VACUUM ({options})", tables)
 
     def partition(self, table: str) -> str:
@@ -361,7 +410,9 @@ class Connection:
         self._grown[table] = self._grown.get(table, 0) + rows
 
     def _analyze_what_grew(self) -> None:
-        """Analyzes tables that grew a lot: the server does so too late, and plans as if a new workspace were empty."""
+        """Analyzes tables that grew a lot: the server does so too late, and plans as if a new
+        workspace were empty.
+        """
         for grown, tables in _GROWING.items():
             rows = self._grown.get(grown, 0)
             if rows >= self._analyze_at.get(grown, FIRST_ANALYZE):

@@ -1,4 +1,6 @@
-"""Documents in PostgreSQL: put, extended and dropped as a unit, with their chunks and terms; and reading chunks."""
+"""Documents in PostgreSQL: put, extended and dropped as a unit, with their chunks and terms; and
+reading chunks.
+"""
 
 from __future__ import annotations
 
@@ -25,22 +27,46 @@ _JUDGED_BY = ("date", "evergreen", "pinned", "source", "supersedes")
 
 
 _DOCUMENT = {
-    "path": "text", "source": "text", "name": "text", "tail": "text", "digest": "text", "size": "bigint",
-    "mtime_ns": "bigint", "changed": "text", "synced_ns": "bigint", "title": "text", "date": "text",
-    "importance": "float8", "evergreen": "boolean", "pinned": "boolean", "supersedes": "text",
-}  # fmt: skip
+    "path": "text",
+    "source": "text",
+    "name": "text",
+    "tail": "text",
+    "digest": "text",
+    "size": "bigint",
+    "mtime_ns": "bigint",
+    "changed": "text",
+    "synced_ns": "bigint",
+    "title": "text",
+    "date": "text",
+    "importance": "float8",
+    "evergreen": "boolean",
+    "pinned": "boolean",
+    "supersedes": "text",
+}
 _CHUNK = {
-    "document": "bigint", "id": "text", "start_line": "integer", "end_line": "integer", "heading": "text",
-    "text": "text", "content_hash": "text", "length": "integer", "time": "text", "origin": "text", "head": "text",
-    "body": "text", "exact": "text",
-}  # fmt: skip
+    "document": "bigint",
+    "id": "text",
+    "start_line": "integer",
+    "end_line": "integer",
+    "heading": "text",
+    "text": "text",
+    "content_hash": "text",
+    "length": "integer",
+    "time": "text",
+    "origin": "text",
+    "head": "text",
+    "body": "text",
+    "exact": "text",
+}
 _AT_ONCE = 2000
 _TAIL_AT = 22  # where a row that was read ahead has it
 
 
 @dataclass(slots=True)
 class _Change:
-    """A document that waits to be written; `drop` has the ids of chunks to drop where the others stay."""
+    """A document that waits to be written; `drop` has the ids of chunks to drop where the others
+    stay.
+    """
 
     document: Document
     digest: str
@@ -56,55 +82,97 @@ class _Change:
         """The values of `_DOCUMENT`."""
         one, facts = self.document, self.facts
         return (
-            one.path, one.source, PurePosixPath(one.path).stem.casefold(), self.tail, self.digest, one.size,
-            one.mtime_ns, _local_time(one.mtime_ns), time.time_ns(), facts.title,
-            facts.date.isoformat() if facts.date else None, facts.importance, facts.evergreen, facts.pinned,
+            one.path,
+            one.source,
+            PurePosixPath(one.path).stem.casefold(),
+            self.tail,
+            self.digest,
+            one.size,
+            one.mtime_ns,
+            _local_time(one.mtime_ns),
+            time.time_ns(),
+            facts.title,
+            facts.date.isoformat() if facts.date else None,
+            facts.importance,
+            facts.evergreen,
+            facts.pinned,
             json.dumps(facts.supersedes),
-        )  # fmt: skip
+        )
 
 
 class Documents:
     """The part of a PostgreSQL store that holds documents and their chunks."""
 
     def __init__(
-        self, connection: Connection, chunks: ChunkReader, keywords: Keywords, relations: Relations, history: History
+        self,
+        connection: Connection,
+        chunks: ChunkReader,
+        keywords: Keywords,
+        relations: Relations,
+        history: History,
     ) -> None:
         self._db = connection
-        self._reader, self._keywords, self._relations, self._history = chunks, keywords, relations, history
+        self._reader, self._keywords, self._relations, self._history = (
+            chunks,
+            keywords,
+            relations,
+            history,
+        )
         self.chunks = chunks.chunks
 
     def stored(self, paths: Sequence[str] | None = None) -> dict[str, Stored]:
-        sql = "SELECT path, source, size, mtime_ns, synced_ns, digest, tail FROM documents WHERE workspace = $w"
+        sql = (
+            "SELECT path, source, size, mtime_ns, synced_ns, digest, tail FROM documents WHERE "
+            "workspace = $w"
+        )
         some = "" if paths is None else " AND path = ANY(%(paths)s)"
         rows = self._db.all(f"{sql}{some} ORDER BY id", {"paths": list(paths or ())})
         return {r[0]: Stored(*r) for r in rows}
 
     @writes
     def put(
-        self, document: Document, digest: str, facts: Facts, chunks: Sequence[Chunk], *, words: Sequence[ChunkWords],
-        fresh: bool = False, tail: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        document: Document,
+        digest: str,
+        facts: Facts,
+        chunks: Sequence[Chunk],
+        *,
+        words: Sequence[ChunkWords],
+        fresh: bool = False,
+        tail: str = "",
+    ) -> None:
         self._db.count_change(chunks=True)
         self._put_off(_Change(document, digest, facts, tail, chunks, words, fresh=fresh))
 
     @writes
     def extend(
-        self, document: Document, digest: str, facts: Facts, chunks: Sequence[Chunk], *, words: Sequence[ChunkWords],
-        drop: Sequence[str] = (), tail: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        document: Document,
+        digest: str,
+        facts: Facts,
+        chunks: Sequence[Chunk],
+        *,
+        words: Sequence[ChunkWords],
+        drop: Sequence[str] = (),
+        tail: str = "",
+    ) -> None:
         if chunks or drop:
             self._db.count_change(chunks=True)
         self._put_off(_Change(document, digest, facts, tail, chunks, words, drop=drop))
 
     def _put_off(self, change: _Change) -> None:
-        """Leaves a document to the end of the transaction, or to the next read, so that many are written at once."""
+        """Leaves a document to the end of the transaction, or to the next read, so that many are
+        written at once.
+        """
         waiting, path = self._db.waiting(), clean(change.document.path)
         if path in waiting or sum(len(one.chunks) for one in waiting.values()) >= _AT_ONCE:
             self._db.run("SELECT 1")  # any statement writes what waits
         self._db.put_off(path, change, self._write)
 
     def _write(self, changes: dict[str, _Change]) -> None:
-        """Writes documents, their chunks, terms and edges, in a dozen statements however many they are."""
+        """Writes documents, their chunks, terms and edges, in a dozen statements however many they
+        are.
+        """
         numbers, known = self._write_documents(changes)
         old = self._old_chunks({numbers[path]: changes[path] for path in known})
         gone: list[int] = []
@@ -130,12 +198,20 @@ class Documents:
                 " (c.start_line, c.end_line, c.time, c.origin) IS DISTINCT FROM (u.first, u.last, u.time, u.origin)",
                 values,
             )
-        edges = {numbers[path]: change.edges for path, change in changes.items() if change.edges is not None}
+        edges = {
+            numbers[path]: change.edges
+            for path, change in changes.items()
+            if change.edges is not None
+        }
         if edges:
             self._history.replace(edges, known=bool(known))
 
-    def _old_chunks(self, changes: Mapping[int, _Change]) -> dict[int, dict[tuple[str, str, str], int]]:
-        """The rows of the chunks that documents have and that a change may drop, by document and content."""
+    def _old_chunks(
+        self, changes: Mapping[int, _Change]
+    ) -> dict[int, dict[tuple[str, str, str], int]]:
+        """The rows of the chunks that documents have and that a change may drop, by document and
+        content.
+        """
         sql = (
             "SELECT document, id, heading, text, row FROM chunks WHERE workspace = $w AND document = ANY(%s::bigint[])"
             " AND (id = ANY(%s::text[]) OR document = ANY(%s::bigint[]))"
@@ -143,7 +219,9 @@ class Documents:
         dropped = [one for change in changes.values() for one in change.drop or ()]
         replaced = [number for number, change in changes.items() if change.drop is None]
         found: dict[int, dict[tuple[str, str, str], int]] = {}
-        for number, *key, row in self._db.all(sql, (list(changes), dropped, replaced)) if changes else ():
+        for number, *key, row in (
+            self._db.all(sql, (list(changes), dropped, replaced)) if changes else ()
+        ):
             if number in replaced or key[0] in (changes[number].drop or ()):
                 found.setdefault(number, {})[key[0], key[1], key[2]] = row
         return found
@@ -151,22 +229,35 @@ class Documents:
     def _write_documents(self, changes: Mapping[str, _Change]) -> tuple[dict[str, int], list[str]]:
         """The number of each document by path, and the paths that were there before."""
         judged_by = f"ARRAY[{', '.join(f'({name})::text' for name in _JUDGED_BY)}]"
-        sql = f"SELECT path, {judged_by} FROM documents WHERE workspace = $w AND path = ANY(%s::text[])"
+        sql = (
+            f"SELECT path, {judged_by} FROM documents WHERE workspace = $w AND path = "
+            "ANY(%s::text[])"
+        )
         before: dict[str, list[str]] = dict(self._db.all(sql, (list(changes),)))
-        source, values = unnest(" ".join(_DOCUMENT.values()), [one.columns() for one in changes.values()])
+        source, values = unnest(
+            " ".join(_DOCUMENT.values()), [one.columns() for one in changes.values()]
+        )
         found = self._db.all(
             f"INSERT INTO documents (workspace, {', '.join(_DOCUMENT)}) SELECT $w, u.* FROM {source} u"
             " ON CONFLICT (workspace, path) DO UPDATE SET"
             f" {', '.join(f'{name} = excluded.{name}' for name in _DOCUMENT)} RETURNING path, id, {judged_by}",
             values,
         )
-        again = [number for path, number, after in found if path in before and before[path] != after]
+        again = [
+            number for path, number, after in found if path in before and before[path] != after
+        ]
         if again:
-            self._judge_again("SELECT row FROM chunks WHERE workspace = $w AND document = ANY(%s::bigint[])", again)
+            self._judge_again(
+                "SELECT row FROM chunks WHERE workspace = $w AND document = ANY(%s::bigint[])",
+                again,
+            )
         return {path: number for path, number, _ in found}, list(before)
 
     def _judge_again(self, rows: str, value: Any) -> None:
-        self._db.run(f"INSERT INTO unjudged SELECT $w, row FROM ({rows}) r (row) ON CONFLICT DO NOTHING", (value,))
+        self._db.run(
+            f"INSERT INTO unjudged SELECT $w, row FROM ({rows}) r (row) ON CONFLICT DO NOTHING",
+            (value,),
+        )
 
     def _insert(self, chunks: Sequence[tuple[int, Chunk, ChunkWords]]) -> None:
         """Adds new chunks (document, chunk, words) with their terms."""
@@ -175,14 +266,27 @@ class Documents:
         terms = [words.fields() for _, _, words in chunks]
         lengths = [max(1, len(t.body)) for t in terms]
         made = (
-            (document, clean(c.id), c.start_line, c.end_line, clean(as_json(c.heading)), clean(c.text),
-             clean(c.content_hash), length, iso(c.time), clean(c.origin),
-             *(clean(" ".join(field)) for field in (t.head, t.body, t.exact)))
+            (
+                document,
+                clean(c.id),
+                c.start_line,
+                c.end_line,
+                clean(as_json(c.heading)),
+                clean(c.text),
+                clean(c.content_hash),
+                length,
+                iso(c.time),
+                clean(c.origin),
+                *(clean(" ".join(field)) for field in (t.head, t.body, t.exact)),
+            )
             for (document, c, _), t, length in zip(chunks, terms, lengths, strict=True)
-        )  # fmt: skip
+        )
         table = self._db.copy("chunks", _CHUNK, made)
         names = ", ".join(_CHUNK)
-        sql = f"INSERT INTO chunks (workspace, {names}) SELECT $w, {names} FROM {table} RETURNING id, row"
+        sql = (
+            f"INSERT INTO chunks (workspace, {names}) SELECT $w, {names} FROM {table} RETURNING "
+            "id, row"
+        )
         rows: dict[str, int] = dict(self._db.all(sql))
         self._db.grew("chunks", len(rows))
         placed = zip((rows[clean(c.id)] for _, c, _ in chunks), terms, lengths, strict=True)
@@ -193,8 +297,16 @@ class Documents:
         if not rows:
             return
         where = "workspace = $w AND row = ANY(%s::bigint[])"
-        forms = [form for (form,) in self._db.all(f"SELECT DISTINCT form FROM copies WHERE {where}", (list(rows),))]
-        gone = self._db.all(f"DELETE FROM chunks WHERE {where} RETURNING row, head, body, exact, length", (list(rows),))
+        forms = [
+            form
+            for (form,) in self._db.all(
+                f"SELECT DISTINCT form FROM copies WHERE {where}", (list(rows),)
+            )
+        ]
+        gone = self._db.all(
+            f"DELETE FROM chunks WHERE {where} RETURNING row, head, body, exact, length",
+            (list(rows),),
+        )
         self._keywords.drop(gone)
         self._relations.forget_forms(forms)
 
@@ -214,14 +326,19 @@ class Documents:
 
     def _drop(self, paths: list[str]) -> None:
         where = "workspace = $w AND path = ANY(%s::text[])"
-        if numbers := [number for (number,) in self._db.all(f"SELECT id FROM documents WHERE {where}", (paths,))]:
+        if numbers := [
+            number
+            for (number,) in self._db.all(f"SELECT id FROM documents WHERE {where}", (paths,))
+        ]:
             self._db.count_change(chunks=True)
             of = "SELECT row FROM chunks WHERE workspace = $w AND document = ANY(%s::bigint[])"
             self._drop_rows([row for (row,) in self._db.all(of, (numbers,))])
             self._db.run(f"DELETE FROM documents WHERE {where}", (paths,))
 
     def chunks_by_id(self, prefix: str) -> list[Chunk]:
-        return self._reader.where("c.id >= %s AND c.id < %s || chr(1114111) ORDER BY c.id LIMIT 10", prefix, prefix)
+        return self._reader.where(
+            "c.id >= %s AND c.id < %s || chr(1114111) ORDER BY c.id LIMIT 10", prefix, prefix
+        )
 
     def chunks_of(self, path: str) -> list[Chunk]:
         return self._reader.where("d.path = %s ORDER BY c.start_line, c.end_line, c.row", path)
@@ -229,9 +346,13 @@ class Documents:
     def by_name_or_date(
         self, names: Sequence[str], days: Sequence[tuple[str, str]], limit: int, filters: Filters
     ) -> list[Scored]:
-        """Chunks of documents named by file (score 2) or by day (score 1, less for a longer span)."""
+        """Chunks of documents named by file (score 2) or by day (score 1, less for a longer
+        span).
+        """
         scope = self._db.scope()
-        found = scope.found.get(("named", tuple(names), tuple(days), limit, filters)) if scope else None
+        found = (
+            scope.found.get(("named", tuple(names), tuple(days), limit, filters)) if scope else None
+        )
         if found is None:
             asked = self.named(names, days, limit, filters)
             found = self._db.all(*asked) if asked else []
@@ -246,7 +367,9 @@ class Documents:
     def named(
         self, names: Sequence[str], days: Sequence[tuple[str, str]], limit: int, filters: Filters
     ) -> tuple[str, dict[str, Any]] | None:
-        """The statement for what names a chunk (0: a name; 1, 2, …: a day) and its row; None if nothing does."""
+        """The statement for what names a chunk (0: a name; 1, 2, …: a day) and its row; None if
+        nothing does.
+        """
         if not names and not days:
             return None
         where, values = self._reader.passing(filters)
@@ -259,9 +382,15 @@ class Documents:
             )
 
         spans = "unnest(%(starts)s::text[], %(ends)s::text[]) WITH ORDINALITY u (first, last, n)"
-        arms = [first_rows("unnest(%(names)s::text[]) u (name)", "0", "d.name = u.name")] if names else []
+        arms = (
+            [first_rows("unnest(%(names)s::text[]) u (name)", "0", "d.name = u.name")]
+            if names
+            else []
+        )
         if days:
-            arms.append(first_rows(spans, "u.n", "d.date BETWEEN u.first AND u.last AND c.time IS NULL"))
+            arms.append(
+                first_rows(spans, "u.n", "d.date BETWEEN u.first AND u.last AND c.time IS NULL")
+            )
             arms.append(first_rows(spans, "u.n", "c.time BETWEEN u.first AND u.last || 'T99'"))
         starts, ends = [start for start, _ in days], [end for _, end in days]
         values |= {"names": list(names), "limit": limit, "starts": starts, "ends": ends}
@@ -283,7 +412,10 @@ class Documents:
         named = "SELECT path FROM documents WHERE workspace = $w AND "
         paths = [path for (path,) in self._db.all(f"{named} name = %s", (key,))]
         if not paths and UUID.match(key):
-            paths = [path for (path,) in self._db.all(f"{named} right(name, length(%s)) = %s", (key, key))]
+            paths = [
+                path
+                for (path,) in self._db.all(f"{named} right(name, length(%s)) = %s", (key, key))
+            ]
         return sorted(paths, key=lambda p: (p.count("/"), p))
 
     def path_with(self, content: str) -> tuple[str, str] | None:
@@ -314,10 +446,15 @@ class Documents:
     def headings(self, filters: Filters) -> list[tuple[tuple[str, ...], int]]:
         where, values = self._reader.passing(filters)
         rows = self._db.all(
-            f"SELECT c.heading, count(*) FROM {CHUNKS} WHERE {where or 'true'} GROUP BY c.heading ORDER BY c.heading",
+            (
+                f"SELECT c.heading, count(*) FROM {CHUNKS} WHERE {where or 'true'} GROUP BY c.heading "
+                "ORDER BY c.heading"
+            ),
             values,
         )
-        paths = json.loads(f"[{','.join(heading for heading, _ in rows)}]")  # at once: few notes share a heading
+        paths = json.loads(
+            f"[{','.join(heading for heading, _ in rows)}]"
+        )  # at once: few notes share a heading
         return [(tuple(path), count) for path, (_, count) in zip(paths, rows, strict=True)]
 
     def texts_with(self, part: str, filters: Filters, limit: int) -> list[tuple[str, str]]:

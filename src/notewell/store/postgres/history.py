@@ -39,15 +39,26 @@ class History:
             self.replace({found[0][0]: edges}, known=True)
 
     def replace(self, edges: Mapping[int, Sequence[Edge]], *, known: bool) -> None:
-        """Writes the edges of documents in place of those before, if any are `known`; inside a transaction."""
+        """Writes the edges of documents in place of those before, if any are `known`; inside a
+        transaction.
+        """
         if known:
             sql = "DELETE FROM edges WHERE workspace = $w AND document = ANY(%s::bigint[])"
             self._db.run(sql, (list(edges),))
         made = [
-            (document, e.kind, e.start.name, e.start.anchor, link_key(e.start.name), e.end.name, e.end.anchor,
-             link_key(e.end.name))
-            for document, some in edges.items() for e in some
-        ]  # fmt: skip
+            (
+                document,
+                e.kind,
+                e.start.name,
+                e.start.anchor,
+                link_key(e.start.name),
+                e.end.name,
+                e.end.anchor,
+                link_key(e.end.name),
+            )
+            for document, some in edges.items()
+            for e in some
+        ]
         if made:
             source, values = unnest("bigint text text text text text text text", made)
             self._db.run(
@@ -73,19 +84,33 @@ class History:
         return [Edge(r[0], End(r[1], r[2]), End(r[3], r[4])) for r in rows]
 
     def moments(
-        self, filters: Filters, *, limit: int, after: Moment | None = None, before: Moment | None = None
+        self,
+        filters: Filters,
+        *,
+        limit: int,
+        after: Moment | None = None,
+        before: Moment | None = None,
     ) -> list[Moment]:
-        """A chunk counts by its own time, else by its document's day, else by its file's last change."""
+        """A chunk counts by its own time, else by its document's day, else by its file's last
+        change.
+        """
         where, values = self._chunks.passing(filters)
         conditions = [where or "true"]
         values["limit"] = None if limit < 0 else limit
         for sign, key, bound in ((">", "after", after), ("<", "before", before)):
             if bound is not None:
-                conditions.append(f"({', '.join(_ORDER)}) {sign} ({', '.join(f'%({key}{n})s' for n in range(4))})")
-                values |= {f"{key}{n}": v for n, v in enumerate((bound.when, bound.path, bound.line, bound.id))}
+                conditions.append(
+                    f"({', '.join(_ORDER)}) {sign} ({', '.join(f'%({key}{n})s' for n in range(4))})"
+                )
+                values |= {
+                    f"{key}{n}": v
+                    for n, v in enumerate((bound.when, bound.path, bound.line, bound.id))
+                }
         back = after is None
         order = ", ".join(column + (" DESC" if back else "") for column in _ORDER)
-        rows = self._db.all(f"{_MOMENTS} WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT %(limit)s", values)
+        rows = self._db.all(
+            f"{_MOMENTS} WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT %(limit)s", values
+        )
         found = [Moment(*r) for r in rows]
         return found[::-1] if back else found
 

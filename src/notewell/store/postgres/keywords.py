@@ -1,8 +1,9 @@
 """The keyword leg: BM25 over packs of postings, with the statistics of one workspace.
 
-Terms come from our own analyser; a term of the exact field has `=` before it. A word counts once for each time that it
-is in the text, and one and a half times in a heading. The server sends the packs of the words that are sought, and they
-are scored here: several times faster than a sum over rows in SQL. It needs no extension.
+Terms come from our own analyser; a term of the exact field has `=` before it. A word counts once
+for each time that it is in the text, and one and a half times in a heading. The server sends the
+packs of the words that are sought, and they are scored here: several times faster than a sum over
+rows in SQL. It needs no extension.
 """
 
 from __future__ import annotations
@@ -42,14 +43,17 @@ _TERMS_AT = slice(17, 20)  # where a row that was read ahead has its terms
 
 
 def _times(column: str) -> str:
-    """How often a pair of terms is in a column; every space is doubled, so that matches do not share one."""
+    """How often a pair of terms is in a column; every space is doubled, so that matches do not
+    share one.
+    """
     text = f"(' ' || replace({column}, ' ', '  ') || ' ')"
     return f"((length({text}) - length(replace({text}, u.pair, ''))) / length(u.pair))"
 
 
-# The rows are (number, count, NULL) of each term that is sought, numbered 1, 2, …, and (number, first, entries) of its
-# packs. The number 0 has the statistics of the workspace; prefixes have the numbers -1, -2, …
-# Of words that are in too many chunks to be looked for, only the count is read ahead, unless all of them are.
+# The rows are (number, count, NULL) of each term that is sought, numbered 1, 2, …, and (number,
+# first, entries) of its packs. The number 0 has the statistics of the workspace; prefixes have the
+# numbers -1, -2, … Of words that are in too many chunks to be looked for, only the count is read
+# ahead, unless all of them are.
 _PACKS = (
     "WITH counted AS MATERIALIZED (SELECT u.term, u.n, (SELECT sum(p.n) FROM postings p WHERE p.workspace = $w"
     " AND p.term = u.term) AS found_in FROM unnest(%(terms)s::text[]) WITH ORDINALITY u (term, n)), chosen AS"
@@ -82,12 +86,17 @@ class Keywords:
         if not sought or limit <= 0:
             return []
         words = _terms_of(sought)
-        phrases, prefixes = list(dict.fromkeys(sought.phrases)), list(dict.fromkeys(sought.prefixes))
+        phrases, prefixes = (
+            list(dict.fromkeys(sought.phrases)),
+            list(dict.fromkeys(sought.prefixes)),
+        )
         terms = list(dict.fromkeys((*words, *(word for pair in phrases for word in pair))))
         chunks, mean, packs = self._packs(terms, prefixes)
         parts, rows, codes, lengths = _entries(packs)
         head = HEAD_WEIGHT if sought.in_head else 0.0
-        worth = np.asarray([EXACT_WEIGHT if term.startswith("=") else 1.0 for term in terms] + [1.0])
+        worth = np.asarray(
+            [EXACT_WEIGHT if term.startswith("=") else 1.0 for term in terms] + [1.0]
+        )
         often = worth[np.clip(parts, 0, None) - 1] * (codes & _MOST) + head * (codes >> 15)
         found = [_chosen((parts, rows, often, lengths), (parts > 0) & (parts <= len(words)))]
         if prefixes:
@@ -96,7 +105,9 @@ class Keywords:
             having = {term: rows[parts == n] for n, term in enumerate(terms, start=1)}
             both = [(np.intersect1d(having[a], having[b]), (a, b)) for a, b in phrases]
             found.append(self._phrases(both, len(terms) + 1, head))
-        number, rows, often, lengths = (np.concatenate(columns) for columns in zip(*found, strict=True))
+        number, rows, often, lengths = (
+            np.concatenate(columns) for columns in zip(*found, strict=True)
+        )
         number, rows, often, lengths = _chosen((number, rows, often, lengths), often > 0)
         if not len(rows):
             return []
@@ -105,7 +116,8 @@ class Keywords:
         weight = np.log(1.0 + (chunks - found_in + 0.5) / (found_in + 0.5))
         norm = K1 * (1 - B + B * lengths / max(mean, 1e-9))
         rows, place = np.unique(rows, return_inverse=True)
-        # To six places: which rows tie must not depend on the order in which the parts of a sum are added.
+        # To six places: which rows tie must not depend on the order in which the parts of a sum are
+        # added.
         scores = np.bincount(place, weights=weight * often * (K1 + 1) / (often + norm)).round(6)
         if sought.every:
             all_of_it = np.bincount(place) == len(words) + len(phrases) + len(prefixes)
@@ -116,7 +128,9 @@ class Keywords:
         """How many chunks there are, their mean length, and the packs of terms and prefixes."""
         kept = self._kept()
         if kept is None or not kept.has(terms, prefixes):
-            kept = _Read(terms, prefixes, self._db.all(*_asking(terms, prefixes, most=1.0), binary=True))
+            kept = _Read(
+                terms, prefixes, self._db.all(*_asking(terms, prefixes, most=1.0), binary=True)
+            )
         return kept.chunks, kept.mean, kept.packs_of(terms, prefixes)
 
     def _kept(self) -> _Read | None:
@@ -131,14 +145,24 @@ class Keywords:
         """Keeps what that statement returned for the calls that follow."""
         scope.found[_AHEAD] = _Read(_terms_of(sought), sought.prefixes, found)
 
-    def _phrases(self, both: Sequence[tuple[Column, tuple[str, str]]], number: int, head: float) -> Columns:
-        """How often each pair of terms is side by side in the rows that have both, the pairs numbered from `number`."""
-        wanted = [(f" {a}  {b} ", number + n, row) for n, (rows, (a, b)) in enumerate(both) for row in rows.tolist()]
+    def _phrases(
+        self, both: Sequence[tuple[Column, tuple[str, str]]], number: int, head: float
+    ) -> Columns:
+        """How often each pair of terms is side by side in the rows that have both, the pairs
+        numbered from `number`.
+        """
+        wanted = [
+            (f" {a}  {b} ", number + n, row)
+            for n, (rows, (a, b)) in enumerate(both)
+            for row in rows.tolist()
+        ]
         pairs, numbers, rows = ([w[n] for w in wanted] for n in range(3))
         values = {"pairs": pairs, "numbers": numbers, "rows": rows, "head": head}
         found = self._db.all(_PHRASES, values) if wanted else []
         kinds = (np.int64, np.int64, np.float64, np.int64)
-        n, row, often, length = (np.asarray([f[i] for f in found], dtype=kind) for i, kind in enumerate(kinds))
+        n, row, often, length = (
+            np.asarray([f[i] for f in found], dtype=kind) for i, kind in enumerate(kinds)
+        )
         return n, row, often, length
 
     def chunk_terms(self, rows: Sequence[int]) -> dict[int, FieldTerms]:
@@ -149,7 +173,10 @@ class Keywords:
         if (scope := self._db.scope()) and scope.asked_rows.issuperset(rows):
             found = [(row, *scope.rows[row][_TERMS_AT]) for row in rows if row in scope.rows]
         else:
-            sql = "SELECT row, head, body, exact FROM chunks WHERE workspace = $w AND row = ANY(%s::bigint[])"
+            sql = (
+                "SELECT row, head, body, exact FROM chunks WHERE workspace = $w AND row = "
+                "ANY(%s::bigint[])"
+            )
             found = self._db.all(sql, (list(rows),)) if rows else []
         return {row: (head, body, exact) for row, head, body, exact in found}
 
@@ -167,22 +194,31 @@ class Keywords:
         places = places_in(near, sought)
         others = np.asarray(list(lengths.values()), dtype=np.int64)
         return Placed(
-            [*places.rows, *lengths], np.concatenate((places.lengths, others)), places.body, places.head,
+            [*places.rows, *lengths],
+            np.concatenate((places.lengths, others)),
+            places.body,
+            places.head,
             np.concatenate((places.exact, np.zeros_like(others))),
-        )  # fmt: skip
+        )
 
     def term_counts(self, terms: Iterable[str]) -> TermCounts:
         wanted = list(dict.fromkeys(terms))
         kept = self._kept()
         if kept is not None and kept.numbers.keys() >= set(wanted):
-            return TermCounts(kept.chunks, kept.mean, {word: kept.counts.get(kept.numbers[word], 0) for word in wanted})
+            return TermCounts(
+                kept.chunks,
+                kept.mean,
+                {word: kept.counts.get(kept.numbers[word], 0) for word in wanted},
+            )
         rows = self._db.all(
             "SELECT NULL, chunks, length FROM state WHERE workspace = $w UNION ALL SELECT term, sum(n), 0"
             " FROM postings WHERE workspace = $w AND term = ANY(%s::text[]) GROUP BY term",
             (wanted,),
         )
         chunks, length = next(((r[1], r[2]) for r in rows if r[0] is None), (0, 0))
-        found_in = dict.fromkeys(wanted, 0) | {term: int(count) for term, count, _ in rows if term is not None}
+        found_in = dict.fromkeys(wanted, 0) | {
+            term: int(count) for term, count, _ in rows if term is not None
+        }
         return TermCounts(int(chunks), float(length) / int(chunks) if chunks else 0.0, found_in)
 
     def paths_with(self, terms: Sequence[str]) -> set[str]:
@@ -190,22 +226,31 @@ class Keywords:
         if not counts:
             return set()
         rarest = min(counts, key=lambda term: (counts[term], term))
-        packs = self._db.all("SELECT 1, first, entries FROM postings WHERE workspace = $w AND term = %s", (rarest,))
+        packs = self._db.all(
+            "SELECT 1, first, entries FROM postings WHERE workspace = $w AND term = %s", (rarest,)
+        )
         found = self._db.all(
-            f"SELECT DISTINCT d.path FROM {CHUNKS} WHERE c.row = ANY(%s::bigint[])", (_entries(packs)[1].tolist(),)
+            f"SELECT DISTINCT d.path FROM {CHUNKS} WHERE c.row = ANY(%s::bigint[])",
+            (_entries(packs)[1].tolist(),),
         )
         return {path for (path,) in found}
 
     def put(self, chunks: Sequence[tuple[int, FieldTerms, int]]) -> None:
-        """Adds the terms of new chunks (row, terms, length), whose rows come after all others of the workspace."""
+        """Adds the terms of new chunks (row, terms, length), whose rows come after all others of
+        the workspace.
+        """
         made = self._db.copy("postings", _COLUMNS, _packs(sorted(chunks, key=lambda one: one[0])))
         self._db.run(f"INSERT INTO postings SELECT $w, * FROM {made}")
         self._count(len(chunks), sum(length for _, _, length in chunks))
 
     def drop(self, chunks: Sequence[tuple[Any, ...]]) -> None:
-        """Takes away the terms of chunks (row, head, body, exact, length); a term in no chunk leaves no trace."""
+        """Takes away the terms of chunks (row, head, body, exact, length); a term in no chunk
+        leaves no trace.
+        """
         fields = [(row, _fields(*texts)) for row, *texts, _ in chunks]
-        source, values = unnest("text bigint", [(term, row) for row, terms in fields for term in _codes(terms)])
+        source, values = unnest(
+            "text bigint", [(term, row) for row, terms in fields for term in _codes(terms)]
+        )
         found = self._db.all(
             f"SELECT DISTINCT p.term, p.first, p.entries FROM {source} u (term, row) CROSS JOIN LATERAL"
             " (SELECT * FROM postings p WHERE p.workspace = $w AND p.term = u.term AND p.first <= u.row"
@@ -231,12 +276,19 @@ class Keywords:
         self._db.run(sql, (chunks, length))
 
     def audit(self) -> list[str]:
-        """Where the packs do not agree with themselves or with the chunks, a sentence each; reads all of both."""
-        wrong = self._db.all(f"SELECT count(*) FROM postings WHERE workspace = $w AND n * {_ENTRY} != length(entries)")
+        """Where the packs do not agree with themselves or with the chunks, a sentence each; reads
+        all of both.
+        """
+        wrong = self._db.all(
+            f"SELECT count(*) FROM postings WHERE workspace = $w AND n * {_ENTRY} != "
+            "length(entries)"
+        )
         if wrong[0][0]:
             return [f"{wrong[0][0]} words are counted wrong"]
         indexed: Counter[int] = Counter()
-        for packs in self._pages("1, first, entries, term", "postings", "term", "first", start=("", 0)):
+        for packs in self._pages(
+            "1, first, entries, term", "postings", "term", "first", start=("", 0)
+        ):
             rows, counts = np.unique(_entries(packs)[1], return_counts=True)
             indexed.update(dict(zip(rows.tolist(), counts.tolist(), strict=True)))
         lacking = 0
@@ -267,13 +319,17 @@ def _terms_of(sought: Sought) -> list[str]:
     return list(dict.fromkeys((*sought.words, *("=" + word for word in sought.exact))))
 
 
-def _asking(terms: Sequence[str], prefixes: Sequence[str], *, most: float) -> tuple[str, dict[str, Any]]:
+def _asking(
+    terms: Sequence[str], prefixes: Sequence[str], *, most: float
+) -> tuple[str, dict[str, Any]]:
     sql = _PACKS + (_PREFIXES if prefixes else "")
     return sql, {"terms": list(terms), "prefixes": list(prefixes), "most": most}
 
 
 class _Read:
-    """What was read of terms and prefixes: the statistics of the workspace, the counts and the packs."""
+    """What was read of terms and prefixes: the statistics of the workspace, the counts and the
+    packs.
+    """
 
     def __init__(self, terms: Sequence[str], prefixes: Sequence[str], found: Rows) -> None:
         self.numbers = {term: n for n, term in enumerate(terms, start=1)}
@@ -295,8 +351,13 @@ class _Read:
 
     def packs_of(self, terms: Sequence[str], prefixes: Sequence[str]) -> Rows:
         """The packs of these, numbered by their order."""
-        found = [(n, self.packs.get(self.numbers[term], ())) for n, term in enumerate(terms, start=1)]
-        found += [(-n, self.packs.get(self.prefixes[prefix], ())) for n, prefix in enumerate(prefixes, start=1)]
+        found = [
+            (n, self.packs.get(self.numbers[term], ())) for n, term in enumerate(terms, start=1)
+        ]
+        found += [
+            (-n, self.packs.get(self.prefixes[prefix], ()))
+            for n, prefix in enumerate(prefixes, start=1)
+        ]
         return [(n, first, entries) for n, packs in found for _, first, entries in packs]
 
 
@@ -304,7 +365,9 @@ def _entries(packs: Rows) -> Columns:
     """The entries of packs (number, first, entries) as columns: number, row, count and length."""
     data = np.frombuffer(b"".join(p[2] for p in packs), dtype=">i4").reshape(-1, 3).astype(np.int64)
     sizes = [len(p[2]) // _ENTRY for p in packs]
-    number, first = (np.repeat(np.asarray([p[n] for p in packs], dtype=np.int64), sizes) for n in (0, 1))
+    number, first = (
+        np.repeat(np.asarray([p[n] for p in packs], dtype=np.int64), sizes) for n in (0, 1)
+    )
     return number, first + data[:, 0], data[:, 1], data[:, 2]
 
 
@@ -314,7 +377,9 @@ def _chosen(columns: Columns, there: Column) -> Columns:
 
 
 def _summed(number: Column, rows: Column, often: Column, lengths: Column) -> Columns:
-    """Entries of the same number and row as one: the words that begin in one way count as one word."""
+    """Entries of the same number and row as one: the words that begin in one way count as one
+    word.
+    """
     order = np.lexsort((rows, number))
     number, rows, often, lengths = number[order], rows[order], often[order], lengths[order]
     new = np.flatnonzero(np.diff(number, prepend=1) | np.diff(rows, prepend=-1))
@@ -336,7 +401,12 @@ def _packs(chunks: Sequence[tuple[int, FieldTerms, int]]) -> Iterator[tuple[str,
             part = entries[start : start + 3 * PACK]
             if start:
                 part[::3] = [offset - entries[start] for offset in part[::3]]
-            yield name, base + (entries[start] if start else 0), len(part) // 3, pack(f">{len(part)}i", *part)
+            yield (
+                name,
+                base + (entries[start] if start else 0),
+                len(part) // 3,
+                pack(f">{len(part)}i", *part),
+            )
 
 
 def _codes(terms: FieldTerms) -> dict[str, int]:

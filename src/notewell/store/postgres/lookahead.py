@@ -1,6 +1,8 @@
-"""What a search will ask for, read in as few statements as can be: all about its question, then all about its rows.
+"""What a search will ask for, read in as few statements as can be: all about its question, then all
+about its rows.
 
-The parts of the store look here first. What was read stays in the scope of one search, see `Connection.asking`.
+The parts of the store look here first. What was read stays in the scope of one search, see
+`Connection.asking`.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from notewell.store.rows import CHUNK
 from notewell.store.values import Sought
 from notewell.types import Filters
 
-_NAMED = 1_000_000  # added to the numbers of documents that are named, to tell them from those of words
+_NAMED = (
+    1_000_000  # added to the numbers of documents that are named, to tell them from those of words
+)
 MOST_TERMS = 128  # of a longer question only some words are looked for, and nobody knows yet which
 _OF_TEXT = "FROM {0} t WHERE t.workspace = $w AND t.model = {1} AND t.content_hash = c.content_hash"
 
@@ -26,13 +30,24 @@ class Lookahead:
     """The part of a PostgreSQL store that reads ahead."""
 
     def __init__(
-        self, connection: Connection, documents: Documents, keywords: Keywords, vectors: Vectors, relations: Relations
+        self,
+        connection: Connection,
+        documents: Documents,
+        keywords: Keywords,
+        vectors: Vectors,
+        relations: Relations,
     ) -> None:
         self._db, self._documents, self._keywords = connection, documents, keywords
         self._vectors, self._relations = vectors, relations
 
     def question(
-        self, sought: Sought, names: Sequence[str], days: Sequence[tuple[str, str]], *, limit: int, filters: Filters
+        self,
+        sought: Sought,
+        names: Sequence[str],
+        days: Sequence[tuple[str, str]],
+        *,
+        limit: int,
+        filters: Filters,
     ) -> None:
         """Reads the words and the documents that are named, in one statement."""
         scope = self._db.scope()
@@ -48,18 +63,32 @@ class Lookahead:
         scope.found[key] = [(n - _NAMED, row) for n, row, _ in found if n >= _NAMED]
 
     def rows(
-        self, rows: Sequence[int], asked: Asked | None, *, windows: bool, related_to: Filters | None = None
+        self,
+        rows: Sequence[int],
+        asked: Asked | None,
+        *,
+        windows: bool,
+        related_to: Filters | None = None,
     ) -> None:
-        """Reads all about rows in one round trip: chunks, terms, how near they are to a vector, and relations."""
+        """Reads all about rows in one round trip: chunks, terms, how near they are to a vector, and
+        relations.
+        """
         scope = self._db.scope()
         if scope is None or not rows:
             return
         known = self._vectors.asked(asked.model, asked.vector) if asked is not None else None
         cosine = codes = "NULL"
         if known is not None:
-            cosine = f"(SELECT {COSINE.replace('v.', 't.')} {_OF_TEXT.format('vectors', known.number)})"
-            codes = f"(SELECT t.codes {_OF_TEXT.format('windows', known.number)})" if windows else codes
-        values = {"rows": [int(row) for row in dict.fromkeys(rows)], "vector": asked.vector if asked else None}
+            cosine = (
+                f"(SELECT {COSINE.replace('v.', 't.')} {_OF_TEXT.format('vectors', known.number)})"
+            )
+            codes = (
+                f"(SELECT t.codes {_OF_TEXT.format('windows', known.number)})" if windows else codes
+            )
+        values = {
+            "rows": [int(row) for row in dict.fromkeys(rows)],
+            "vector": asked.vector if asked else None,
+        }
         sql = (
             f"SELECT {CHUNK}, c.head, c.body, c.exact, {cosine}, {codes},"
             " CASE d.source WHEN 'sessions' THEN d.tail END,"
@@ -76,6 +105,8 @@ class Lookahead:
         if related:
             scope.found["related", related_to] = related[0]
         scope.rows, scope.asked_rows = {r[0]: r for r in found}, frozenset(rows)
-        scope.asked = (asked.model, asked.vector, windows) if asked is not None else ("", None, False)
+        scope.asked = (
+            (asked.model, asked.vector, windows) if asked is not None else ("", None, False)
+        )
         if found:
             scope.moved, scope.counted = found[0][-1], True

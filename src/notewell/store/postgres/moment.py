@@ -1,4 +1,6 @@
-"""What a search keeps of what it has read: the workspace's own counters and values at one moment, and what is ahead."""
+"""What a search keeps of what it has read: the workspace's own counters and values at one moment,
+and what is ahead.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ MOMENT = (
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model in the database; `indexed` once its HNSW index is complete, `changed` counts changes of its vectors.
+    """A model in the database; `indexed` once its HNSW index is complete, `changed` counts changes
+    of its vectors.
 
     `chunks` is how many chunks the workspace has.
     """
@@ -37,7 +40,9 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What a workspace knows of itself at one moment; long values are not in `meta` but in `long`, by key."""
+    """What a workspace knows of itself at one moment; long values are not in `meta` but in `long`,
+    by key.
+    """
 
     generation: int
     moved: int
@@ -49,14 +54,19 @@ class Moment:
     models: Mapping[str, Model]
 
 
-GONE = Moment(-1, -1, unjudged=False, disputed=False, replaced=False, meta={}, long=frozenset(), models={})
+GONE = Moment(
+    -1, -1, unjudged=False, disputed=False, replaced=False, meta={}, long=frozenset(), models={}
+)
 
 
 def moment_of(columns: tuple[Any, ...]) -> Moment:
     """The moment that a row of the statement `MOMENT` describes."""
     generation, moved, chunks, unjudged, disputed, replaced, meta, models = columns
     values = {key: value for key, value in (meta or {}).items() if value is not None}
-    known = {name: Model(number, dim, changed, ok, chunks) for name, number, dim, changed, ok in models or ()}
+    known = {
+        name: Model(number, dim, changed, ok, chunks)
+        for name, number, dim, changed, ok in models or ()
+    }
     long = frozenset(meta or ()) - values.keys()
     return Moment(generation, moved, unjudged, disputed, replaced, values, long, known)
 
@@ -65,8 +75,9 @@ def moment_of(columns: tuple[Any, ...]) -> Moment:
 class Scope:
     """What one search or one `reading` has read; threads that work for it share it.
 
-    `counted` is whether the counter of chunks was read since it was last asked for. `found` has what was read ahead of
-    a question, `rows` what was read of rows, `asked_rows` which rows that were, `asked` for which model and vector.
+    `counted` is whether the counter of chunks was read since it was last asked for. `found` has
+    what was read ahead of a question, `rows` what was read of rows, `asked_rows` which rows that
+    were, `asked` for which model and vector.
     """
 
     owner: object
@@ -80,4 +91,10 @@ class Scope:
 
     def clear(self) -> None:
         """Forgets it all: something was or may have been changed."""
-        self.moment, self.counted, self.found, self.rows, self.asked_rows = None, False, {}, {}, frozenset()
+        self.moment, self.counted, self.found, self.rows, self.asked_rows = (
+            None,
+            False,
+            {},
+            {},
+            frozenset(),
+        )

@@ -1,6 +1,8 @@
-"""Copies, contradictions and replacements in PostgreSQL: the tables; what follows from them is in `store/resolve.py`.
+"""Copies, contradictions and replacements in PostgreSQL: the tables; what follows from them is in
+`store/resolve.py`.
 
-Everything belongs to a row or a form and goes with its chunk, so that the next copy shows when the newest is deleted.
+Everything belongs to a row or a form and goes with its chunk, so that the next copy shows when the
+newest is deleted.
 """
 
 from __future__ import annotations
@@ -34,12 +36,15 @@ class Relations:
         return [row for (row,) in self._db.all(sql, (limit,))]
 
     def group_of(self, form: bytes) -> bytes | None:
-        found = self._db.all("SELECT group_form FROM copies WHERE workspace = $w AND form = %s LIMIT 1", (form,))
+        found = self._db.all(
+            "SELECT group_form FROM copies WHERE workspace = $w AND form = %s LIMIT 1", (form,)
+        )
         return found[0][0] if found else None
 
     def forms_of(self, group: bytes, limit: int) -> dict[bytes, Chunk]:
         sql = (
-            "SELECT form, max(row) FROM copies WHERE workspace = $w AND group_form = %s GROUP BY 1 ORDER BY 1 LIMIT %s"
+            "SELECT form, max(row) FROM copies WHERE workspace = $w AND group_form = %s GROUP "
+            "BY 1 ORDER BY 1 LIMIT %s"
         )
         return self._with_chunks(self._db.all(sql, (group, limit)))
 
@@ -58,12 +63,16 @@ class Relations:
         chunks = self._chunks.chunks(list(rows.values()))
         return {form: chunks[row] for form, row in rows.items() if row in chunks}
 
-    def known_forms(self, forms: Sequence[bytes], traits: Sequence[int]) -> tuple[set[bytes], set[int]]:
+    def known_forms(
+        self, forms: Sequence[bytes], traits: Sequence[int]
+    ) -> tuple[set[bytes], set[int]]:
         known = "EXISTS (SELECT 1 FROM {} WHERE workspace = $w AND {} = u)".format
         either = f"{known('copies', 'form')} OR {known('copies', 'group_form')}"
         found = self._db.all(f"SELECT u FROM unnest(%s::bytea[]) u WHERE {either}", (list(forms),))
         shared = f"SELECT u FROM unnest(%s::bigint[]) u WHERE {known('traits', 'trait')}"
-        return {form for (form,) in found}, {trait for (trait,) in self._db.all(shared, (list(traits),))}
+        return {form for (form,) in found}, {
+            trait for (trait,) in self._db.all(shared, (list(traits),))
+        }
 
     def put_copies(self, copies: Sequence[Copy]) -> None:
         if copies:
@@ -71,22 +80,44 @@ class Relations:
 
     def _put_copies(self, copies: Sequence[Copy]) -> None:
         rows = [c.chunk.row for c in copies]
-        pairs = {pair for c in copies for other in c.conflicts for pair in ((c.form, other), (other, c.form))}
-        self._insert("traits", "bigint bigint bytea", {(t, c.chunk.row, c.form) for c in copies for t in c.traits})
-        self._insert("conflicts", "bytea bytea", pairs)
-        self._db.run("DELETE FROM replaced WHERE workspace = $w AND row = ANY(%s::bigint[])", (rows,))
+        pairs = {
+            pair
+            for c in copies
+            for other in c.conflicts
+            for pair in ((c.form, other), (other, c.form))
+        }
         self._insert(
-            "copies", "bigint bytea bytea text text",
+            "traits",
+            "bigint bigint bytea",
+            {(t, c.chunk.row, c.form) for c in copies for t in c.traits},
+        )
+        self._insert("conflicts", "bytea bytea", pairs)
+        self._db.run(
+            "DELETE FROM replaced WHERE workspace = $w AND row = ANY(%s::bigint[])", (rows,)
+        )
+        self._insert(
+            "copies",
+            "bigint bytea bytea text text",
             {(c.chunk.row, c.form, c.group, c.standing, c.chunk.id) for c in copies},
             "(workspace, row) DO UPDATE SET"
             " form = excluded.form, group_form = excluded.group_form, standing = excluded.standing",
-        )  # fmt: skip
-        self._insert("replaced", "text text bigint", {(*pair, c.chunk.row) for c in copies for pair in c.replaces})
-        self._db.run("DELETE FROM unjudged WHERE workspace = $w AND row = ANY(%s::bigint[])", (rows,))
+        )
+        self._insert(
+            "replaced",
+            "text text bigint",
+            {(*pair, c.chunk.row) for c in copies for pair in c.replaces},
+        )
+        self._db.run(
+            "DELETE FROM unjudged WHERE workspace = $w AND row = ANY(%s::bigint[])", (rows,)
+        )
 
-    def _insert(self, table: str, types: str, rows: Iterable[tuple[Any, ...]], known: str = "DO NOTHING") -> None:
+    def _insert(
+        self, table: str, types: str, rows: Iterable[tuple[Any, ...]], known: str = "DO NOTHING"
+    ) -> None:
         source, values = unnest(types, sorted(rows))
-        self._db.run(f"INSERT INTO {table} SELECT $w, u.* FROM {source} u ON CONFLICT {known}", values)
+        self._db.run(
+            f"INSERT INTO {table} SELECT $w, u.* FROM {source} u ON CONFLICT {known}", values
+        )
 
     def disputed(self, limit: int) -> list[int]:
         sql = (
@@ -114,13 +145,18 @@ class Relations:
 
     @writes
     def join(self, form: bytes, group: bytes) -> None:
-        self._db.run("UPDATE copies SET group_form = %s WHERE workspace = $w AND form = %s", (group, form))
+        self._db.run(
+            "UPDATE copies SET group_form = %s WHERE workspace = $w AND form = %s", (group, form)
+        )
 
     @writes
     def reset_judgements(self) -> None:
         for table in ("copies", "traits", "conflicts", "replaced"):
             self._db.run(f"DELETE FROM {table} WHERE workspace = $w")
-        self._db.run("INSERT INTO unjudged SELECT $w, row FROM chunks WHERE workspace = $w ON CONFLICT DO NOTHING")
+        self._db.run(
+            "INSERT INTO unjudged SELECT $w, row FROM chunks WHERE workspace = $w ON CONFLICT DO "
+            "NOTHING"
+        )
 
     def forget_forms(self, forms: Sequence[bytes]) -> None:
         """Drops what is known of those forms that no chunk has any more; inside a transaction."""
@@ -131,14 +167,20 @@ class Relations:
         if not gone:
             return
         for table, column in (("traits", "form"), ("conflicts", "one"), ("conflicts", "other")):
-            self._db.run(f"DELETE FROM {table} WHERE workspace = $w AND {column} = ANY(%s::bytea[])", (gone,))
+            self._db.run(
+                f"DELETE FROM {table} WHERE workspace = $w AND {column} = ANY(%s::bytea[])", (gone,)
+            )
 
     def related(self, chunks: Sequence[Chunk], filters: Filters) -> dict[int, ChunkRelations]:
         known = {c.row: c for c in chunks}
         if not known:
             return {}
         scope = self._db.scope()
-        rows = scope.found.get(("related", filters)) if scope and scope.asked_rows.issuperset(known) else None
+        rows = (
+            scope.found.get(("related", filters))
+            if scope and scope.asked_rows.issuperset(known)
+            else None
+        )
         if rows is None:
             sql, values = self.relating(filters)
             rows = self._db.all(sql, {**values, "rows": list(known)})
@@ -179,26 +221,39 @@ class Relations:
         )
         others = self._chunks.chunks([row for (row,) in found if row != chunk.row])
         related = self.related(list(others.values()), Filters())
-        return [c for row, c in others.items() if row in related and related[row].superseded_by == chunk.id]
+        return [
+            c
+            for row, c in others.items()
+            if row in related and related[row].superseded_by == chunk.id
+        ]
 
     def _allowed(self, filters: Filters) -> Condition:
-        """The filters as a condition on a row of `copies b` or `replaced b`; "" if all rows pass."""
+        """The filters as a condition on a row of `copies b` or `replaced b`; "" if all rows
+        pass.
+        """
         where, values = self._chunks.passing(filters)
-        return (f" AND EXISTS (SELECT 1 FROM {CHUNKS} WHERE c.row = b.row AND {where})" if where else ""), values
+        return (
+            f" AND EXISTS (SELECT 1 FROM {CHUNKS} WHERE c.row = b.row AND {where})" if where else ""
+        ), values
 
     def relating(self, filters: Filters) -> tuple[str, dict[str, Any]]:
         """One statement for all relations of rows, and the chunks of other rows that those name.
 
-        It returns (kind, row, other row, name, part, columns of a chunk), in the order that claims are looked at.
+        It returns (kind, row, other row, name, part, columns of a chunk), in the order that claims
+        are looked at.
         """
         moment = self._db.moment()
         disputed, replaced = moment.disputed, moment.replaced
         allowed, values = self._allowed(filters)
         only = f" AND (b.row = k.row OR (true{allowed}))" if allowed else ""
-        best = "FROM copies b WHERE b.workspace = $w AND b.group_form = {}{} ORDER BY b.standing DESC, b.id LIMIT 1"
+        best = (
+            "FROM copies b WHERE b.workspace = $w AND b.group_form = {}{} ORDER BY b.standing "
+            "DESC, b.id LIMIT 1"
+        )
         tables = {
             "asked": "SELECT unnest(%(rows)s::bigint[]) AS row",
-            # The row that represents the group of each row, where that is another: the best that passes the filters.
+            # The row that represents the group of each row, where that is another: the best that
+            # passes the filters.
             "heads": "SELECT k.row, h.row AS other FROM asked JOIN copies k ON k.workspace = $w AND k.row = asked.row"
             f" CROSS JOIN LATERAL (SELECT b.row {best.format('k.group_form', only)}) h WHERE h.row != k.row",
         }
@@ -214,7 +269,9 @@ class Relations:
             )
             arms.append("SELECT 'against', row, other, id, NULL, NULL FROM against")
             others.append("SELECT other FROM against")
-        if replaced:  # the claims to replace any of these and of the others, by their id or their path
+        if (
+            replaced
+        ):  # the claims to replace any of these and of the others, by their id or their path
             tables["known"] = f"SELECT row FROM asked UNION {' UNION '.join(others)}"
             tables["names"] = f"SELECT c.id, d.path FROM known JOIN ({CHUNKS}) ON c.row = known.row"
             tables["claims"] = (

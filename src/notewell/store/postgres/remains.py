@@ -1,4 +1,6 @@
-"""What is left of deleted text in a database, as far as a client can look: rows, dead rows and indexes, pages, WAL."""
+"""What is left of deleted text in a database, as far as a client can look: rows, dead rows and
+indexes, pages, WAL.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ _PAGE_READER = (
 
 
 def remains(db: Connection, probes: Sequence[str]) -> Remains:
-    """Looks for probes, which are lines that no note has any more, after the tables were vacuumed."""
+    """Looks for probes, which are lines that no note has any more, after the tables were
+    vacuumed.
+    """
     checked: list[str] = []
     left: list[str] = []
     for found, clean, where in (_rows(db, probes), _dead_rows(db), _pages(db, probes)):
@@ -42,11 +46,17 @@ def remains(db: Connection, probes: Sequence[str]) -> Remains:
 
 def _rows(db: Connection, probes: Sequence[str]) -> tuple[list[str], bool, str]:
     """Every text of the workspace, as any statement can see it."""
-    has = "EXISTS (SELECT 1 FROM unnest(%s::text[]) p WHERE strpos(concat_ws(chr(10), {}), p) > 0)".format
+    has = (
+        "EXISTS (SELECT 1 FROM unnest(%s::text[]) p WHERE strpos(concat_ws(chr(10), {}), p) > 0)"
+    ).format
     found = [
         f"a row of {table} still has it"
         for table, columns in _WORDED.items()
-        if probes and db.all(f"SELECT 1 FROM {table} WHERE workspace = $w AND {has(columns)} LIMIT 1", (list(probes),))
+        if probes
+        and db.all(
+            f"SELECT 1 FROM {table} WHERE workspace = $w AND {has(columns)} LIMIT 1",
+            (list(probes),),
+        )
     ]
     return found, bool(probes), f"rows: no text of {len(_WORDED)} tables has it"
 
@@ -54,7 +64,8 @@ def _rows(db: Connection, probes: Sequence[str]) -> tuple[list[str], bool, str]:
 def _dead_rows(db: Connection) -> tuple[list[str], bool, str]:
     """Rows that were deleted and that the server has not removed, with their entries in indexes.
 
-    A vacuum that finds none left proves it; what is dead but not removable, an older transaction or a replica may read.
+    A vacuum that finds none left proves it; what is dead but not removable, an older transaction or
+    a replica may read.
     """
     said: list[str] = []
     try:
@@ -62,13 +73,33 @@ def _dead_rows(db: Connection) -> tuple[list[str], bool, str]:
     except StoreError as error:
         return [f"dead rows could not be checked: {error}"], False, ""
     if not may:
-        return ["this role may not vacuum the tables, so deleted rows stay until the server does"], False, ""
+        return (
+            ["this role may not vacuum the tables, so deleted rows stay until the server does"],
+            False,
+            "",
+        )
     numbers = [int(n) for one in said for n in _KEPT_DEAD.findall(one)]
-    if len(numbers) < len(TABLES):  # one is locked or of another role, or the server speaks another language
-        return [f"of {len(TABLES) - len(numbers)} tables it is not known whether deleted rows are gone"], False, ""
+    if len(numbers) < len(
+        TABLES
+    ):  # one is locked or of another role, or the server speaks another language
+        return (
+            [
+                (
+                    f"of {len(TABLES) - len(numbers)} tables it is not known whether deleted rows are "
+                    "gone"
+                )
+            ],
+            False,
+            "",
+        )
     if kept := sum(numbers):
         return (
-            [f"{kept} deleted rows stay while a transaction that began before, or a replica, may read them"],
+            [
+                (
+                    f"{kept} deleted rows stay while a transaction that began before, or a replica, "
+                    "may read them"
+                )
+            ],
             False,
             "",
         )
@@ -76,18 +107,29 @@ def _dead_rows(db: Connection) -> tuple[list[str], bool, str]:
 
 
 def _pages(db: Connection, probes: Sequence[str]) -> tuple[list[str], bool, str]:
-    """The bytes of the tables' pages, whose free space a vacuum does not overwrite; an administrator can read them."""
-    unread = "free space of the tables' pages may have bytes of it until it is used again; only a superuser with the"
+    """The bytes of the tables' pages, whose free space a vacuum does not overwrite; an
+    administrator can read them.
+    """
+    unread = (
+        "free space of the tables' pages may have bytes of it until it is used again; only a "
+        "superuser with the"
+    )
     if not probes or not db.all(_PAGE_READER)[0][0]:
         return [f"{unread} extension pageinspect can look"], False, ""
     found, count = [], 0
     for table in map(db.partition, _PAGED):
-        pages = db.all("SELECT pg_relation_size(%s::regclass) / current_setting('block_size')::bigint", (table,))[0][0]
+        pages = db.all(
+            "SELECT pg_relation_size(%s::regclass) / current_setting('block_size')::bigint",
+            (table,),
+        )[0][0]
         count += pages
         if count > _MOST_PAGES:
             return [f"free space of more than {_MOST_PAGES:,} pages was not looked at"], False, ""
         if any(_has(page, probes) for page in _raw_pages(db, table, pages)):
-            found.append(f"free space of {table} has bytes of it until it is used again: VACUUM FULL notewell.{table}")
+            found.append(
+                f"free space of {table} has bytes of it until it is used again: VACUUM FULL "
+                f"notewell.{table}"
+            )
     return found, True, f"pages: {count:,} of them have none of its bytes"
 
 

@@ -1,4 +1,6 @@
-"""The roles of a PostgreSQL index: whom its tables belong to, who may use them, and who can see everything."""
+"""The roles of a PostgreSQL index: whom its tables belong to, who may use them, and who can see
+everything.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +42,12 @@ _UNPROTECTED = (
     " AND relname != 'versions' AND NOT (relrowsecurity AND relforcerowsecurity) ORDER BY 1"
 )
 _NOT_APART = (
-    f"SELECT 1 FROM pg_policies WHERE schemaname = '{SCHEMA}' AND policyname = 'own' AND strpos(qual, '{GUARD}') = 0"
+    f"SELECT 1 FROM pg_policies WHERE schemaname = '{SCHEMA}' AND policyname = 'own' AND "
+    f"strpos(qual, '{GUARD}') = 0"
 )
-# Who can read what others have: by a power of the server, as owner, or with functions that others would run unawares.
-# A role can do what those can do that it is a member of, if only because it may let itself in.
+# Who can read what others have: by a power of the server, as owner, or with functions that others
+# would run unawares. A role can do what those can do that it is a member of, if only because it may
+# let itself in.
 _WHO_SEES = f"""
     WITH RECURSIVE ours AS (
         SELECT n.nspname, n.nspowner, n.nspacl FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
@@ -86,7 +90,8 @@ _MADE_BY_OTHERS = f"""
 
 
 def set_up(url: str, roles: Sequence[str], *, timeout_s: float) -> list[Finding]:
-    """Gives the tables to a role without login, makes what is missing, lets roles use them, and says who sees what.
+    """Gives the tables to a role without login, makes what is missing, lets roles use them, and
+    says who sees what.
 
     Who owned the tables may go on using them. It takes an administrator of the server.
     """
@@ -106,8 +111,12 @@ def set_up(url: str, roles: Sequence[str], *, timeout_s: float) -> list[Finding]
                     let_in(raw, role, pool.name)
         except InsufficientPrivilege as error:
             reason = str(error).splitlines()[0]
-            hint = "connect as an administrator of the server, who may act as the owner of the tables"
-            raise StoreError(f"this role may not set up {pool.name}: {reason}", hint=hint) from error
+            hint = (
+                "connect as an administrator of the server, who may act as the owner of the tables"
+            )
+            raise StoreError(
+                f"this role may not set up {pool.name}: {reason}", hint=hint
+            ) from error
         return list(security(lambda sql: raw.execute(sql).fetchall(), pool.name))
 
 
@@ -155,11 +164,15 @@ def _hand_over(raw: RawConnection, owner: str) -> None:
 
 
 def let_in(raw: RawConnection, role: str, name: str) -> None:
-    """Lets a role use the tables, if this one may act as their owner; without it, the role must have been let in."""
+    """Lets a role use the tables, if this one may act as their owner; without it, the role must
+    have been let in.
+    """
     from psycopg import sql  # noqa: PLC0415
 
     if not raw.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone():
-        raise StoreError(f"the server of {name} has no role {role!r}", hint=f'CREATE ROLE "{role}" LOGIN')
+        raise StoreError(
+            f"the server of {name} has no role {role!r}", hint=f'CREATE ROLE "{role}" LOGIN'
+        )
     used = "pg_has_role(nspowner, 'SET'), has_schema_privilege(%s, oid, 'USAGE')"
     sought = f"SELECT {used} FROM pg_namespace WHERE nspname = '{SCHEMA}'"
     can, was = raw.execute(sought, (role,)).fetchone() or (False, False)
@@ -173,7 +186,10 @@ def let_in(raw: RawConnection, role: str, name: str) -> None:
             ("SELECT ON {}", ["versions"]),
             ("SELECT, INSERT, UPDATE, DELETE ON {}", TABLES),
             (f"{USED_OF_WORKSPACES} ON {{}}", ["workspaces"]),
-            ("MAINTAIN ON {}", [*TABLES, *partitions]),  # to analyze what grew, and to vacuum what was forgotten
+            (
+                "MAINTAIN ON {}",
+                [*TABLES, *partitions],
+            ),  # to analyze what grew, and to vacuum what was forgotten
         ):
             for one in names:
                 statement = sql.SQL(f"GRANT {grant} TO {{role}}")
@@ -189,7 +205,8 @@ def security(ask: Ask, name: str) -> Iterator[Finding]:
     admit = f"let an administrator run: notewell doctor --admit ROLE --index {name}"
     yield _row_security(ask, admit if admitted else "")
     role, superuser, bypass = ask(
-        "SELECT current_user::text, rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user"
+        "SELECT current_user::text, rolsuper, rolbypassrls FROM pg_roles WHERE rolname = "
+        "current_user"
     )[0]
     if superuser or bypass:
         kind = "a superuser" if superuser else "a role with BYPASSRLS"
@@ -203,14 +220,21 @@ def security(ask: Ask, name: str) -> Iterator[Finding]:
         yield Finding("owner", "ok", "nobody who can log in owns the tables")
     elif not admitted:
         yield Finding(
-            "owner", "ok", f"{_named(owners)} owns the tables, and would see what roles have that are admitted"
+            "owner",
+            "ok",
+            f"{_named(owners)} owns the tables, and would see what roles have that are admitted",
         )
     else:
-        could = f"{_named(owners)} owns the tables, and could switch row security off for {_named(admitted)}"
+        could = (
+            f"{_named(owners)} owns the tables, and could switch row security off for "
+            f"{_named(admitted)}"
+        )
         yield Finding("owner", "warn", could, admit)
     detail = _named([f"{who} ({why})" for who, why in found.items()]) or "nobody who can log in"
     if _EVERYBODY in found:
-        yield Finding("who sees everything", "warn", detail, "REVOKE CREATE ON SCHEMA public FROM PUBLIC;")
+        yield Finding(
+            "who sees everything", "warn", detail, "REVOKE CREATE ON SCHEMA public FROM PUBLIC;"
+        )
     elif both := [who for who in found if who in admitted]:
         fix = f"take that from {_named(both)}, who should see only what is theirs"
         yield Finding("who sees everything", "warn", detail, fix)
@@ -219,11 +243,19 @@ def security(ask: Ask, name: str) -> Iterator[Finding]:
 
 
 def _row_security(ask: Ask, admit: str) -> Finding:
-    """Whether it is on, and as we made it; `admit` is what would keep roles apart, if there are several."""
+    """Whether it is on, and as we made it; `admit` is what would keep roles apart, if there are
+    several.
+    """
     if unprotected := [table for (table,) in ask(_UNPROTECTED)]:
-        fix = f"ALTER TABLE {SCHEMA}.{unprotected[0]} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;"
+        fix = (
+            f"ALTER TABLE {SCHEMA}.{unprotected[0]} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL "
+            "SECURITY;"
+        )
         return Finding(
-            "row security", "fail", f"off for {_named(unprotected)}: agents can read one another's rows", fix
+            "row security",
+            "fail",
+            f"off for {_named(unprotected)}: agents can read one another's rows",
+            fix,
         )
     if strange := [f"{what} on {table}" for table, what in ask(_MADE_BY_OTHERS)]:
         fix = "ask the owner of the tables what it is for"

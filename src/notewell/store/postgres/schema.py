@@ -1,15 +1,18 @@
-"""The schema of the PostgreSQL index, and its numbered migrations: append one, and never edit one that was released.
+"""The schema of the PostgreSQL index, and its numbered migrations: append one, and never edit one
+that was released.
 
-A row of `workspaces` is one workspace of one agent; its number is in every other row. Row-level security is bound to
-the connected role: it sees the rows of workspaces that it owns or was admitted to, whatever SQL it runs. Of those, a
-connection sees one at a time, the one that it names in `notewell.workspace`; naming another role's shows nothing. The
-large tables are partitioned by that number.
+A row of `workspaces` is one workspace of one agent; its number is in every other row. Row-level
+security is bound to the connected role: it sees the rows of workspaces that it owns or was admitted
+to, whatever SQL it runs. Of those, a connection sees one at a time, the one that it names in
+`notewell.workspace`; naming another role's shows nothing. The large tables are partitioned by that
+number.
 
-A policy alone hides rows, not everything about them. The server lets comparisons that it calls leakproof, such as those
-of text, run before a policy, look things up in an index and use the statistics of a column, and EXPLAIN shows what came
-of it. So every index begins with the workspace, and names of workspaces are jsonb, whose comparisons are not leakproof;
-and as soon as several roles use the tables, see `keep_apart`, the policies begin with a test that no comparison can
-precede, and what notes say has no statistics.
+A policy alone hides rows, not everything about them. The server lets comparisons that it calls
+leakproof, such as those of text, run before a policy, look things up in an index and use the
+statistics of a column, and EXPLAIN shows what came of it. So every index begins with the workspace,
+and names of workspaces are jsonb, whose comparisons are not leakproof; and as soon as several roles
+use the tables, see `keep_apart`, the policies begin with a test that no comparison can precede, and
+what notes say has no statistics.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "notewell"
 SETTING = "notewell.workspace"
-LOCKS = 0x6E6F7465  # "note": the class of our advisory locks; 0 is the schema, else the number of a workspace
+# "note": the class of our advisory locks; 0 is the schema, else the number of a workspace
+LOCKS = 0x6E6F7465
 PARTITIONS = 16
 LEAST_SERVER = 170_000  # identity columns of partitioned tables
 
@@ -95,9 +99,10 @@ _WINDOWS = f"""
     model integer NOT NULL, content_hash {_TEXT} NOT NULL, codes bytea NOT NULL,
     PRIMARY KEY (workspace, model, content_hash),
     FOREIGN KEY (workspace, model, content_hash) REFERENCES vectors ON DELETE CASCADE"""
-# The chunks that have a term, many to a row. `entries` has three int32 for each of `n` chunks: its row less `first`,
-# how often the term is in the body (the low 15 bits) and in the head, and its length. The rows of a pack begin at
-# `first` and end before the next pack of the term. `n` is in the index too, so that counting reads nothing else.
+# The chunks that have a term, many to a row. `entries` has three int32 for each of `n` chunks: its
+# row less `first`, how often the term is in the body (the low 15 bits) and in the head, and its
+# length. The rows of a pack begin at `first` and end before the next pack of the term. `n` is in
+# the index too, so that counting reads nothing else.
 _POSTINGS = f"""
     term {_TEXT} NOT NULL, first bigint NOT NULL, n integer NOT NULL, entries bytea NOT NULL,
     PRIMARY KEY (workspace, term, first) INCLUDE (n)"""
@@ -122,16 +127,20 @@ _INDEXES = {
 
 _MEANT = f"FROM workspaces w WHERE w.id = nullif(current_setting('{SETTING}', true), '')::integer"
 _OWN = f"workspace = (SELECT w.id {_MEANT})"
-# An array with one element, at the number of the workspace. To look into an array costs nothing in the server's eyes,
-# so it does that before any test of the caller. Really it costs 0.1 µs a row, so a role that is alone is spared it.
-_APART = f"(SELECT format('[%1$s:%1$s]={{t}}', w.id)::boolean[] {_MEANT})[workspace] IS NOT NULL AND {_OWN}"
+# An array with one element, at the number of the workspace. To look into an array costs nothing in
+# the server's eyes, so it does that before any test of the caller. Really it costs 0.1 µs a row, so
+# a role that is alone is spared it.
+_APART = (
+    f"(SELECT format('[%1$s:%1$s]={{t}}', w.id)::boolean[] {_MEANT})[workspace] IS NOT NULL "
+    f"AND {_OWN}"
+)
 
 
 def _secured(table: str) -> str:
     """Row-level security that applies even to the owner of a table.
 
-    The policy of `workspaces` decides who may see one. The setting only names it, so that it is looked up once for a
-    statement, however many workspaces a role has.
+    The policy of `workspaces` decides who may see one. The setting only names it, so that it is
+    looked up once for a statement, however many workspaces a role has.
     """
     return f"""
         ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
@@ -158,18 +167,29 @@ def _first_schema() -> str:
     ]
     number = "workspace integer NOT NULL REFERENCES workspaces (id)"
     for table, columns in _PARTITIONED.items():
-        # Postings and vectors come with a chunk, which is checked: a check of each of them would double the work.
+        # Postings and vectors come with a chunk, which is checked: a check of each of them would
+        # double the work.
         own = "workspace integer NOT NULL" if table in ("postings", "terms", "vectors") else number
         sql.append(_in_partitions(table, f"{own}, {columns}"))
         for n in range(PARTITIONS):
-            if table == "vectors":  # inline while a page holds it: a scan that follows pointers is slow
+            if (
+                table == "vectors"
+            ):  # inline while a page holds it: a scan that follows pointers is slow
                 sql.append(f"ALTER TABLE {table}_{n} SET (toast_tuple_target = 8160);")
-                # A model belongs to one workspace: the planner must not multiply the two conditions.
-                sql.append(f"CREATE STATISTICS {table}_{n}_of (dependencies) ON workspace, model FROM {table}_{n};")
+                # A model belongs to one workspace: the planner must not multiply the two
+                # conditions.
+                sql.append(
+                    f"CREATE STATISTICS {table}_{n}_of (dependencies) ON workspace, model FROM "
+                    f"{table}_{n};"
+                )
             if table == "terms":  # counts change all the time, in place if the page has room
                 sql.append(f"ALTER TABLE {table}_{n} SET (fillfactor = 80);")
     sql += [f"CREATE TABLE {table} ({number}, {columns});" for table, columns in _PLAIN.items()]
-    sql += [f"CREATE INDEX ON {table} {columns};" for table, indexes in _INDEXES.items() for columns in indexes]
+    sql += [
+        f"CREATE INDEX ON {table} {columns};"
+        for table, indexes in _INDEXES.items()
+        for columns in indexes
+    ]
     sql += [_secured(table) for table in (*_PARTITIONED, *_PLAIN)]
     return "\n".join(sql)
 
@@ -208,7 +228,9 @@ def _as_admitted(table: str) -> str:
 
 
 def _pack_postings() -> str:
-    """Postings in packs, with many chunks to a row, in place of a row for each; the packs also count the chunks."""
+    """Postings in packs, with many chunks to a row, in place of a row for each; the packs also
+    count the chunks.
+    """
     entry = "int4send((row - first)::integer) || int4send(body + head * 32768) || int4send(length)"
     return f"""
         ALTER TABLE postings NO FORCE ROW LEVEL SECURITY;
@@ -225,7 +247,9 @@ def _pack_postings() -> str:
 
 
 def _hide_names() -> str:
-    """Names of workspaces that are unique for each role, and that others can neither look up nor take first."""
+    """Names of workspaces that are unique for each role, and that others can neither look up nor
+    take first.
+    """
     return f"""
         ALTER TABLE workspaces DROP CONSTRAINT workspaces_name_agent_key,
             ALTER name TYPE jsonb USING to_jsonb(name), ALTER agent TYPE jsonb USING to_jsonb(agent);
@@ -242,14 +266,17 @@ def _hide_names() -> str:
         END $$;"""
 
 
-# What the planner may count: numbers that the server gave out. All else may hold what notes say, but for hashes of
-# passages: of those it keeps the first, the last and the commonest, since it must know how many there are.
+# What the planner may count: numbers that the server gave out. All else may hold what notes say,
+# but for hashes of passages: of those it keeps the first, the last and the commonest, since it must
+# know how many there are.
 _COUNTED = ("workspace", "model", "row", "document", "first", "n", "number")
 _TARGET = "CASE a.attname WHEN 'content_hash' THEN 1 ELSE 0 END"
 
 
 def keep_apart() -> str:
-    """Where several roles use the tables, lets none see what others have by what a statement does or is expected to."""
+    """Where several roles use the tables, lets none see what others have by what a statement does
+    or is expected to.
+    """
     counted = ", ".join(f"'{name}'" for name in _COUNTED)
     return f"""
         DO $$ DECLARE one record; BEGIN
@@ -280,20 +307,25 @@ def keep_apart() -> str:
 
 
 MIGRATIONS = (_first_schema, _add_windows, _pack_postings, _hide_names)
-# A role may make a workspace, but not choose its owner, nor its number: it could take those that others will get.
+# A role may make a workspace, but not choose its owner, nor its number: it could take those that
+# others will get.
 USED_OF_WORKSPACES = "SELECT, DELETE, INSERT (name, agent), UPDATE (members)"
 GUARD = "::boolean[]"  # a policy that has it keeps roles apart
 
 
 def migrate(db: Connection[Any], *, name: str, read_only: bool) -> None:
-    """Brings the schema up to date, once, whoever comes first; a newer one is refused and left alone.
+    """Brings the schema up to date, once, whoever comes first; a newer one is refused and left
+    alone.
 
     Its tables belong to whom the schema belongs to, if there is one before them.
     """
     version = _version(db)
     if version > len(MIGRATIONS):
         raise StoreVersionError(
-            f"the index {name} was written by a newer notewell (schema {version}, this one knows {len(MIGRATIONS)})",
+            (
+                f"the index {name} was written by a newer notewell (schema {version}, this one knows "
+                f"{len(MIGRATIONS)})"
+            ),
             hint="upgrade notewell, or use another database",
         )
     if version == len(MIGRATIONS):
@@ -321,12 +353,17 @@ def migrate(db: Connection[Any], *, name: str, read_only: bool) -> None:
 
 
 def prepare(db: Connection[Any], name: str, *, owner: str | None = None) -> None:
-    """Makes what the tables need: the extension, and the schema, for its owner to be or for whoever comes first."""
+    """Makes what the tables need: the extension, and the schema, for its owner to be or for whoever
+    comes first.
+    """
     from psycopg import sql  # noqa: PLC0415
     from psycopg.errors import InsufficientPrivilege  # noqa: PLC0415
 
     if db.info.server_version < LEAST_SERVER:
-        found, hint = db.info.server_version // 10_000, f"at least {LEAST_SERVER // 10_000} is needed"
+        found, hint = (
+            db.info.server_version // 10_000,
+            f"at least {LEAST_SERVER // 10_000} is needed",
+        )
         raise StoreError(f"the server of {name} is PostgreSQL {found}", hint=hint)
     if not db.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'").fetchone():
         hint = "install pgvector for its version, then try again"
@@ -336,7 +373,9 @@ def prepare(db: Connection[Any], name: str, *, owner: str | None = None) -> None
             db.execute("CREATE EXTENSION vector SCHEMA public")
         except InsufficientPrivilege as error:
             hint = "let an administrator run once in that database: CREATE EXTENSION vector"
-            raise StoreError(f"the database {name} lacks pgvector, and this role may not add it", hint=hint) from error
+            raise StoreError(
+                f"the database {name} lacks pgvector, and this role may not add it", hint=hint
+            ) from error
     if owner_of_schema(db) is None:
         make = sql.SQL("CREATE SCHEMA {} AUTHORIZATION {}")
         whose = sql.Identifier(owner) if owner else sql.SQL("CURRENT_USER")
@@ -351,7 +390,9 @@ def owner_of_schema(db: Connection[Any]) -> str | None:
 
 
 def act_as_owner(db: Connection[Any], name: str) -> None:
-    """Makes the rest of a transaction the work of whom the tables belong to, or says who can do it."""
+    """Makes the rest of a transaction the work of whom the tables belong to, or says who can do
+    it.
+    """
     from psycopg import sql  # noqa: PLC0415
     from psycopg.errors import InsufficientPrivilege  # noqa: PLC0415
 
@@ -359,8 +400,13 @@ def act_as_owner(db: Connection[Any], name: str) -> None:
     try:
         db.execute(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(owner)))
     except InsufficientPrivilege as error:
-        message = f"the tables of {name} belong to {owner}, and only an administrator can make or change them"
-        raise StoreError(message, hint=f"let one run: notewell doctor --admit ROLE --index {name}") from error
+        message = (
+            f"the tables of {name} belong to {owner}, and only an administrator can make or "
+            "change them"
+        )
+        raise StoreError(
+            message, hint=f"let one run: notewell doctor --admit ROLE --index {name}"
+        ) from error
 
 
 def _version(db: Connection[Any]) -> int:

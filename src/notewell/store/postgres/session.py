@@ -1,4 +1,6 @@
-"""A session in PostgreSQL: values that are remembered, counting what a workspace holds, and checking that it agrees."""
+"""A session in PostgreSQL: values that are remembered, counting what a workspace holds, and
+checking that it agrees.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,16 @@ _FAULTS = {
     "counts of passages are wrong": "SELECT count(*) FROM state s,"
     f" (SELECT count(*) AS n, coalesce(sum(length), 0) AS long FROM chunks {_MINE}) c"
     " WHERE s.workspace = $w AND (s.chunks, s.length) IS DISTINCT FROM (c.n, c.long)",
-    "vectors have no model": f"SELECT count(*) FROM vectors t {_MINE} AND {_none('models', 'id', 't.model')}",
-    "passages were never compared with others and do not wait for it": f"SELECT count(*) FROM chunks t {_MINE}"
+    (
+        "vectors have no model"
+    ): f"SELECT count(*) FROM vectors t {_MINE} AND {_none('models', 'id', 't.model')}",
+    (
+        "passages were never compared with others and do not wait for it"
+    ): f"SELECT count(*) FROM chunks t {_MINE}"
     f" AND {_none('copies', 'row', 't.row')} AND {_none('unjudged', 'row', 't.row')}",
-    "traits belong to no passage": f"SELECT count(*) FROM traits t {_MINE} AND {_none('copies', 'form', 't.form')}",
+    (
+        "traits belong to no passage"
+    ): f"SELECT count(*) FROM traits t {_MINE} AND {_none('copies', 'form', 't.form')}",
     "contradictions belong to no passage": f"SELECT count(*) FROM conflicts t {_MINE}"
     f" AND ({_none('copies', 'form', 't.one')} OR {_none('copies', 'form', 't.other')})",
 }
@@ -41,9 +49,11 @@ class Session:
         self._db, self._keywords, self._vectors = connection, keywords, vectors
 
     def get_meta(self, key: str) -> Any:
-        """A remembered value, or None, read once for a search; the counter of chunks is read again each time.
+        """A remembered value, or None, read once for a search; the counter of chunks is read again
+        each time.
 
-        The first time it may be as old as those values: what changed since then is seen the next time.
+        The first time it may be as old as those values: what changed since then is seen the next
+        time.
         """
         scope = self._db.scope()
         if scope is None:
@@ -53,7 +63,9 @@ class Session:
             counted, scope.counted = scope.counted, False
             return scope.moved if counted else self._db.state("moved")
         if key == "generation":
-            return moment.generation if moment.generation >= 0 else self._db.state("generation")  # it is gone: an error
+            return (
+                moment.generation if moment.generation >= 0 else self._db.state("generation")
+            )  # it is gone: an error
         return self._value(key) if key in moment.long else moment.meta.get(key)
 
     def _value(self, key: str) -> Any:
@@ -74,9 +86,13 @@ class Session:
         self._db.run(f"INSERT INTO meta VALUES ($w, %s, %s) {update}", (key, json.dumps(value)))
 
     def counts(self) -> dict[str, int]:
-        """The numbers of documents, chunks and vectors, and about how many bytes the rows of the workspace take."""
+        """The numbers of documents, chunks and vectors, and about how many bytes the rows of the
+        workspace take.
+        """
         names = ("documents", "chunks", "vectors")
-        found = self._db.all(f"SELECT {', '.join(f'(SELECT count(*) FROM {name} {_MINE})' for name in names)}")[0]
+        found = self._db.all(
+            f"SELECT {', '.join(f'(SELECT count(*) FROM {name} {_MINE})' for name in names)}"
+        )[0]
         return {**dict(zip(names, found, strict=True)), "bytes": self._bytes()}
 
     def _bytes(self) -> int:
@@ -88,7 +104,9 @@ class Session:
             for table in ("chunks", "postings", "vectors", "windows")
         )
         share = "pg_total_relation_size(tableoid) * part / greatest(whole, part, 1)"
-        return int(self._db.all(f"SELECT coalesce(sum({share}), 0)::bigint FROM ({shares}) shares")[0][0])
+        return int(
+            self._db.all(f"SELECT coalesce(sum({share}), 0)::bigint FROM ({shares}) shares")[0][0]
+        )
 
     def check(self) -> None:
         """Raises StoreDamagedError if vectors do not have the dimensions of their model."""
@@ -103,7 +121,9 @@ class Session:
         return [*words, *(f"{count} {fault}" for fault, count in found.items() if count)]
 
     def scrub(self) -> tuple[int, bool]:
-        """Vacuums the tables and their indexes if the role may; if not, the server does so later."""
+        """Vacuums the tables and their indexes if the role may; if not, the server does so
+        later.
+        """
         gone = self._db.write(self._vectors.drop_unused)
         # Without INDEX_CLEANUP the server leaves the entries of a few deleted rows in the indexes.
         return gone, self._db.vacuum(TABLES, options="ANALYZE, INDEX_CLEANUP ON, SKIP_LOCKED")

@@ -1,4 +1,6 @@
-"""What PostgreSQL offers because many machines share it: claimed work, news of changes, roles, and its health."""
+"""What PostgreSQL offers because many machines share it: claimed work, news of changes, roles, and
+its health.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ POLL_S = 0.2
 _MOST_DIMENSIONS = 4_000  # of an index in half precision
 _BUILD_LOCK = 2
 _LEAST_VECTOR = (0, 7, 0)  # has half precision
-_GOOD_VECTOR = (0, 8, 0)  # has iterative scans, without which a filter can empty an approximate answer
+_GOOD_VECTOR = (
+    0,
+    8,
+    0,
+)  # has iterative scans, without which a filter can empty an approximate answer
 _DEAD_SHARE, _DEAD_ROWS = 0.2, 10_000
 _UNANALYZED_ROWS = 1_000
 _FREE_CONNECTIONS = 10
@@ -45,21 +51,31 @@ class Shared:
                 members = "array_append(array_remove(members, %s::name), %s::name)"
                 update = f"UPDATE workspaces SET members = {members} WHERE id = %s"
                 if not raw.execute(update, (role, role, self._db.workspace)).rowcount:
-                    raise StoreError(f"only the owner of {self._workspace!r} can admit a role", hint="ask the owner")
+                    raise StoreError(
+                        f"only the owner of {self._workspace!r} can admit a role",
+                        hint="ask the owner",
+                    )
             let_in(raw, role, self._db.name)
 
     def expel(self, role: str) -> None:
         sql = "UPDATE workspaces SET members = array_remove(members, %s::name) WHERE id = %s"
         with self._db.borrowed() as raw:
             if not raw.execute(sql, (role, self._db.workspace)).rowcount:
-                raise StoreError(f"only the owner of {self._workspace!r} can expel a role", hint="ask the owner")
+                raise StoreError(
+                    f"only the owner of {self._workspace!r} can expel a role", hint="ask the owner"
+                )
 
     def claim(self, model: str, limit: int, lease_s: float) -> list[int]:
-        """A vector that is put, a refusal or `release` ends a claim; no rows mean that nothing is left to do."""
+        """A vector that is put, a refusal or `release` ends a claim; no rows mean that nothing is
+        left to do.
+        """
         rows = self._db.write(lambda: self._take(model, limit, lease_s), shared=True)
-        # When there was nothing to take and nothing to list, another worker listed the work between the two.
+        # When there was nothing to take and nothing to list, another worker listed the work between
+        # the two.
         if len(rows) < limit and (self._list_missing(model) or not rows):
-            rows += self._db.write(lambda: self._take(model, limit - len(rows), lease_s), shared=True)
+            rows += self._db.write(
+                lambda: self._take(model, limit - len(rows), lease_s), shared=True
+            )
         return rows
 
     def _take(self, model: str, limit: int, lease_s: float) -> list[int]:
@@ -75,12 +91,16 @@ class Shared:
             (limit, lease_s),
         )
         if gone := [key for _, key, row in found if row is None]:
-            self._db.run(f"DELETE FROM pending WHERE {mine} AND content_hash = ANY(%s::text[])", (gone,))
+            self._db.run(
+                f"DELETE FROM pending WHERE {mine} AND content_hash = ANY(%s::text[])", (gone,)
+            )
         return [row for _, _, row in sorted(r for r in found if r[2] is not None)]
 
     @writes
     def _list_missing(self, model: str) -> int:
-        """Lists the texts that lack a vector, for workers to claim; not `shared`, so that one does so at a time."""
+        """Lists the texts that lack a vector, for workers to claim; not `shared`, so that one does
+        so at a time.
+        """
         number, _ = self._vectors.number_of(model)
         return self._db.run(
             "INSERT INTO pending (workspace, model, content_hash, position)"
@@ -91,7 +111,9 @@ class Shared:
     def release(self, model: str, hashes: Sequence[str]) -> None:
         claimed = f"workspace = $w AND model = {MODEL} AND content_hash = ANY(%(hashes)s::text[])"
         sql = f"UPDATE pending SET leased_until = '-infinity' WHERE {claimed}"
-        self._db.write(lambda: self._db.run(sql, {"model": model, "hashes": list(hashes)}), shared=True)
+        self._db.write(
+            lambda: self._db.run(sql, {"model": model, "hashes": list(hashes)}), shared=True
+        )
 
     def listen(self, timeout_s: float, *, since: int | None = None) -> int | None:
         before = self.generation if since is None else since
@@ -100,7 +122,8 @@ class Shared:
         with self._db.pool.translated(), contextlib.closing(self._db.pool.connect()) as raw:
             raw.execute(f"LISTEN notewell_{self._db.workspace}")
             until = time.monotonic() + timeout_s
-            # Looked at first, so that no change between the two is missed; and again, since any role can notify.
+            # Looked at first, so that no change between the two is missed; and again, since any
+            # role can notify.
             while (now := self.generation) <= before:
                 if not any(raw.notifies(timeout=max(0.0, until - time.monotonic()), stop_after=1)):
                     return None
@@ -123,7 +146,12 @@ class Shared:
         if known is None or not self._db.vacuum():
             return bool(known and known.indexed)
         build = self._graph(known)
-        if not build or not self._db.all(f"SELECT {_OWNS} FROM pg_class WHERE oid = 'vectors'::regclass")[0][0]:
+        if (
+            not build
+            or not self._db.all(f"SELECT {_OWNS} FROM pg_class WHERE oid = 'vectors'::regclass")[0][
+                0
+            ]
+        ):
             return known.indexed
         # Workers end at the same time, and one of them is enough.
         with self._db.locked(_BUILD_LOCK, 0.0) as taken:
@@ -139,9 +167,15 @@ class Shared:
         return f"vectors_hnsw_{self._db.workspace}_{known.number}"
 
     def _graph(self, known: Model) -> str:
-        """The statement that builds the HNSW index of a model, or "" where it has one or none would pay."""
+        """The statement that builds the HNSW index of a model, or "" where it has one or none would
+        pay.
+        """
         count = f"SELECT count(*) FROM vectors WHERE workspace = $w AND model = {known.number}"
-        if known.indexed or known.dim > _MOST_DIMENSIONS or self._db.all(count)[0][0] <= EXACT_UP_TO:
+        if (
+            known.indexed
+            or known.dim > _MOST_DIMENSIONS
+            or self._db.all(count)[0][0] <= EXACT_UP_TO
+        ):
             return ""
         return (
             f"CREATE INDEX CONCURRENTLY {self._name_of_graph(known)} ON {SCHEMA}.{self._db.partition('vectors')}"
@@ -197,11 +231,20 @@ class Shared:
             return Finding("extension", "ok", detail)
         update = "install a newer pgvector, then: ALTER EXTENSION vector UPDATE;"
         if version < _LEAST_VECTOR:
-            return Finding("extension", "fail", f"{detail}: too old, at least 0.7 is needed", update)
-        return Finding("extension", "warn", f"{detail}: filters can empty an approximate answer before 0.8", update)
+            return Finding(
+                "extension", "fail", f"{detail}: too old, at least 0.7 is needed", update
+            )
+        return Finding(
+            "extension",
+            "warn",
+            f"{detail}: filters can empty an approximate answer before 0.8",
+            update,
+        )
 
     def _indexes(self, figures: Figures) -> Iterator[Finding]:
-        """Only HNSW is used; an index of another kind, or a half-built one, costs writes and helps nobody."""
+        """Only HNSW is used; an index of another kind, or a half-built one, costs writes and helps
+        nobody.
+        """
         rows = self._db.all(
             "SELECT c.relname, a.amname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
             " JOIN pg_class t ON t.oid = i.indrelid JOIN pg_am a ON a.oid = c.relam"
@@ -209,16 +252,31 @@ class Shared:
             " AND (a.amname IN ('hnsw', 'ivfflat') OR NOT i.indisvalid) ORDER BY 1"
         )
         for name, kind, valid in rows:
-            fault = f"is of the kind {kind}, and is not used" if valid else "is incomplete: its build was stopped"
-            yield Finding("index type", "warn", f"{name} {fault}", f"DROP INDEX notewell.{name}; notewell index")
+            fault = (
+                f"is of the kind {kind}, and is not used"
+                if valid
+                else "is incomplete: its build was stopped"
+            )
+            yield Finding(
+                "index type",
+                "warn",
+                f"{name} {fault}",
+                f"DROP INDEX notewell.{name}; notewell index",
+            )
         graphs = {name: self._graph(known) for name, known in self._db.moment().models.items()}
         for name, build in graphs.items():
             if build:
                 slow = f"the vectors of {name} have no HNSW index, so each search reads them all"
-                yield Finding("index type", "warn", slow, f"let the owner of the tables run: {build}")
+                yield Finding(
+                    "index type", "warn", slow, f"let the owner of the tables run: {build}"
+                )
         if not rows and not any(graphs.values()):
             made = ", ".join(figures.approximate)
-            yield Finding("index type", "ok", f"HNSW for {made}" if made else "exact scans, right for its size")
+            yield Finding(
+                "index type",
+                "ok",
+                f"HNSW for {made}" if made else "exact scans, right for its size",
+            )
 
     def _bloat(self) -> Iterator[Finding]:
         rows = self._db.all(
@@ -228,7 +286,12 @@ class Shared:
         )
         for name, live, dead in rows[:5]:
             detail = f"{name} has {dead:,} dead rows next to {live:,}"
-            yield Finding("bloat", "warn", detail, f"VACUUM notewell.{name}; and let autovacuum run more often on it")
+            yield Finding(
+                "bloat",
+                "warn",
+                detail,
+                f"VACUUM notewell.{name}; and let autovacuum run more often on it",
+            )
         if not rows:
             yield Finding("bloat", "ok", "few dead rows")
 
@@ -260,5 +323,7 @@ def _lags(figures: Figures) -> Iterator[Finding]:
         behind.append(("this replica", figures.lag_s))
     for name, lag in behind:
         verdict: Verdict = "fail" if lag > _LAG_TOO_LONG_S else "warn" if lag > _LAG_S else "ok"
-        fix = "" if verdict == "ok" else "check its disk and network; searches on it miss what is new"
+        fix = (
+            "" if verdict == "ok" else "check its disk and network; searches on it miss what is new"
+        )
         yield Finding("replica", verdict, f"{name} is {lag:.1f} s behind", fix)

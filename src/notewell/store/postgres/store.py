@@ -1,7 +1,9 @@
-"""The index in PostgreSQL, for many workspaces, agents and writers: the same ports as the SQLite store.
+"""The index in PostgreSQL, for many workspaces, agents and writers: the same ports as the SQLite
+store.
 
-Every statement names its workspace by number, and row-level security ties that number to the connected role. Documents
-are replaced under one lock for each workspace, taken when the transaction begins; vectors are added next to it.
+Every statement names its workspace by number, and row-level security ties that number to the
+connected role. Documents are replaced under one lock for each workspace, taken when the transaction
+begins; vectors are added next to it.
 """
 
 from __future__ import annotations
@@ -55,13 +57,24 @@ class PostgresStore:
         self.documents = Documents(connection, chunks, self.keywords, self.relations, self.history)
         self.vectors = Vectors(connection, chunks)
         self.shared = Shared(connection, self.vectors, workspace=workspace)
-        self.ahead = Lookahead(connection, self.documents, self.keywords, self.vectors, self.relations)
+        self.ahead = Lookahead(
+            connection, self.documents, self.keywords, self.vectors, self.relations
+        )
         session = Session(connection, self.keywords, self.vectors)
-        self.writing, self.lag_s, self.close = connection.writing, connection.lag_s, connection.close
+        self.writing, self.lag_s, self.close = (
+            connection.writing,
+            connection.lag_s,
+            connection.close,
+        )
         self.asking = self.reading = connection.asking
         self.get_meta, self.set_meta = session.get_meta, session.set_meta
         self.meta, self.remembered = session.meta, session.remembered
-        self.counts, self.check, self.audit, self.scrub = session.counts, session.check, session.audit, session.scrub
+        self.counts, self.check, self.audit, self.scrub = (
+            session.counts,
+            session.check,
+            session.audit,
+            session.scrub,
+        )
         try:
             with connection.borrowed() as raw:
                 migrate(raw, name=self.name, read_only=read_only)
@@ -75,7 +88,8 @@ class PostgresStore:
     def _number(self, raw: psycopg.Connection[Any]) -> int:
         """The number of this workspace; a new one belongs to the role that makes it.
 
-        Another role's is used only if that role is named: who is let into one must not write to it unawares.
+        Another role's is used only if that role is named: who is let into one must not write to it
+        unawares.
         """
         find = (
             "SELECT id FROM workspaces WHERE owner = coalesce(nullif(%s, ''), current_user)::name"
@@ -86,10 +100,18 @@ class PostgresStore:
         if found:
             return int(found[0])
         if self.owner and raw.execute("SELECT current_user").fetchone() != (self.owner,):
-            message = f"{self.name} has no workspace {self.workspace!r} of {self.owner} that this role may use"
-            raise StoreError(message, hint=f"ask {self.owner} to admit it, or leave index.owner empty")
+            message = (
+                f"{self.name} has no workspace {self.workspace!r} of {self.owner} that this "
+                "role may use"
+            )
+            raise StoreError(
+                message, hint=f"ask {self.owner} to admit it, or leave index.owner empty"
+            )
         if self.read_only:
-            raise StoreError(f"{self.name} has no workspace {self.workspace!r} for this role", hint="notewell index")
+            raise StoreError(
+                f"{self.name} has no workspace {self.workspace!r} for this role",
+                hint="notewell index",
+            )
         with raw.transaction():
             make = (
                 "INSERT INTO workspaces (name, agent) VALUES (to_jsonb(%s::text), to_jsonb(%s::text))"
@@ -101,7 +123,9 @@ class PostgresStore:
                 raw.execute("INSERT INTO state (workspace) VALUES (%s)", made)
         made = made or raw.execute(find, named).fetchone()  # another process was faster
         if not made:
-            raise StoreBusyError(f"the workspace {self.workspace!r} is being made or deleted", hint="try again")
+            raise StoreBusyError(
+                f"the workspace {self.workspace!r} is being made or deleted", hint="try again"
+            )
         return int(made[0])
 
     @property
@@ -109,7 +133,9 @@ class PostgresStore:
         return self.connection.read_only
 
     def exclusive(self, wait_s: float) -> contextlib.AbstractContextManager[bool]:
-        """Yields whether the index lock of the workspace was taken within `wait_s`; it goes with its connection."""
+        """Yields whether the index lock of the workspace was taken within `wait_s`; it goes with
+        its connection.
+        """
         return self.connection.locked(_INDEX_LOCK, wait_s)
 
     def embedding(self, wait_s: float) -> contextlib.AbstractContextManager[bool]:  # noqa: ARG002 - nobody has to wait

@@ -1,8 +1,9 @@
 """Vectors in PostgreSQL: pgvector, by content hash and model.
 
-They are stored as they came, in single precision. A small workspace is scanned exactly. A large one has an HNSW index
-over its own vectors, in half precision, which finds candidates whose cosines are then computed exactly. The index is
-built after a load, next to readers and writers, by `Shared.settle`.
+They are stored as they came, in single precision. A small workspace is scanned exactly. A large one
+has an HNSW index over its own vectors, in half precision, which finds candidates whose cosines are
+then computed exactly. The index is built after a load, next to readers and writers, by
+`Shared.settle`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ _MODEL_CHANGED = "a model changed under its name: notewell index --prune, then i
 COSINE_AT, WINDOWS_AT = 20, 21  # where a row that was read ahead has them
 COSINE = "round(-(v.vector <#> %(vector)s) * 1e6)"  # in millionths: scores have six places
 MODEL = "(SELECT id FROM models WHERE workspace = $w AND name = %(model)s)"
-_IN_NO_CHUNK = "NOT EXISTS (SELECT 1 FROM chunks c WHERE c.workspace = $w AND c.content_hash = v.content_hash)"
+_IN_NO_CHUNK = (
+    "NOT EXISTS (SELECT 1 FROM chunks c WHERE c.workspace = $w AND c.content_hash = v.content_hash)"
+)
 _UNUSED = (
     "FROM vectors v JOIN models m ON m.workspace = $w AND m.id = v.model LEFT JOIN windows w ON w.workspace = $w"
     f" AND w.model = v.model AND w.content_hash = v.content_hash WHERE v.workspace = $w AND {_IN_NO_CHUNK}"
@@ -63,7 +66,10 @@ class Vectors:
             " AND content_hash = ANY(%(hashes)s::text[])",
             {"model": model, "hashes": list(hashes)},
         )
-        return {key: np.frombuffer(data, dtype=">f4", offset=4).astype(np.float32) for key, data in found}
+        return {
+            key: np.frombuffer(data, dtype=">f4", offset=4).astype(np.float32)
+            for key, data in found
+        }
 
     def pack(self) -> bool:
         """Does nothing: the server stores vectors as it reads them."""
@@ -74,8 +80,12 @@ class Vectors:
         if scope and scope.asked[::2] == (model, True) and scope.asked_rows.issuperset(rows):
             read = ((row, scope.rows[row][WINDOWS_AT]) for row in rows if row in scope.rows)
             return {row: codes for row, codes in read if codes is not None}
-        own = f"FROM windows w WHERE w.workspace = $w AND w.model = {MODEL} AND w.content_hash = c.content_hash"
-        found = self._db.all(  # one by one: a join would read all windows where the planner expects few
+        own = (
+            f"FROM windows w WHERE w.workspace = $w AND w.model = {MODEL} AND w.content_hash = "
+            "c.content_hash"
+        )
+        # one by one: a join would read all windows where the planner expects few
+        found = self._db.all(
             f"SELECT c.row, w.codes FROM chunks c CROSS JOIN LATERAL (SELECT w.codes {own} OFFSET 0) w"
             " WHERE c.workspace = $w AND c.row = ANY(%(rows)s::bigint[])",
             {"model": model, "rows": [int(row) for row in rows]},
@@ -89,7 +99,11 @@ class Vectors:
         return window_codes.nearest([found.get(row, b"") for row in rows], vector)
 
     def put_vectors(
-        self, model: str, vectors: Mapping[str, Floats], *, windows: Mapping[str, bytes] | None = None
+        self,
+        model: str,
+        vectors: Mapping[str, Floats],
+        *,
+        windows: Mapping[str, bytes] | None = None,
     ) -> None:
         """Stores vectors by content hash; several processes may do so at once."""
         if vectors:
@@ -99,8 +113,12 @@ class Vectors:
         dim = len(next(iter(vectors.values())))
         number, known = self.number_of(model, dim)
         if known != dim or any(len(vector) != dim for vector in vectors.values()):
-            raise StoreError(f"{model} returned {dim} dimensions, its vectors have {known}", hint=_MODEL_CHANGED)
-        keys = sorted(vectors)  # in the same order for all, so that two writers of the same never deadlock
+            raise StoreError(
+                f"{model} returned {dim} dimensions, its vectors have {known}", hint=_MODEL_CHANGED
+            )
+        keys = sorted(
+            vectors
+        )  # in the same order for all, so that two writers of the same never deadlock
         self._db.run(
             "INSERT INTO vectors (workspace, model, content_hash, vector)"
             f" SELECT $w, {number}, u.key, u.vector FROM unnest(%s::text[], %b::vector[]) u (key, vector)"
@@ -118,7 +136,10 @@ class Vectors:
 
     def _put_windows(self, number: int, windows: Mapping[str, bytes | None]) -> None:
         none = [key for key, codes in windows.items() if codes is None]
-        gone = f"DELETE FROM windows WHERE workspace = $w AND model = {number} AND content_hash = ANY(%s::text[])"
+        gone = (
+            f"DELETE FROM windows WHERE workspace = $w AND model = {number} AND content_hash = "
+            "ANY(%s::text[])"
+        )
         self._db.run(gone, (none,))
         if some := [(key, codes) for key, codes in windows.items() if codes is not None]:
             source, values = unnest("text bytea", some)
@@ -131,11 +152,15 @@ class Vectors:
     def _done(self, model: str, number: int, keys: list[str]) -> None:
         """Ends the claims on texts that were embedded or refused, and counts the change."""
         mine = f"workspace = $w AND model = {number}"
-        self._db.run(f"DELETE FROM pending WHERE {mine} AND content_hash = ANY(%s::text[])", (keys,))
+        self._db.run(
+            f"DELETE FROM pending WHERE {mine} AND content_hash = ANY(%s::text[])", (keys,)
+        )
         self._count_change(model)
 
     def _count_change(self, model: str) -> None:
-        """Counts a change of a model's vectors; the count of one that was pruned and comes back is never used again."""
+        """Counts a change of a model's vectors; the count of one that was pruned and comes back is
+        never used again.
+        """
         self._db.count_change()
         self._db.run(
             "UPDATE models SET changed = 1 + greatest(changed, (SELECT generation FROM state WHERE workspace = $w))"
@@ -144,7 +169,9 @@ class Vectors:
         )
 
     def number_of(self, name: str, dim: int = 0) -> tuple[int, int]:
-        """The number of a model, which may be new, and its dimensions (0: no vector yet); inside a transaction."""
+        """The number of a model, which may be new, and its dimensions (0: no vector yet); inside a
+        transaction.
+        """
         find = "SELECT id, dim FROM models WHERE workspace = $w AND name = %s"
         found = self._db.all(find, (name,))
         if not found or (dim and not found[0][1]):
@@ -157,7 +184,9 @@ class Vectors:
         return found[0]
 
     def missing(self, model: str) -> list[int]:
-        """One row for every text without a vector of this model, notes before sessions, the newest first."""
+        """One row for every text without a vector of this model, notes before sessions, the newest
+        first.
+        """
         if self._db.is_writing():  # what this transaction changed is not counted yet
             return [row for row, _ in self._db.all(MISSING, {"model": model})]
         moment = self._db.moment()
@@ -195,7 +224,9 @@ class Vectors:
     @writes
     def forgive(self, model: str) -> None:
         self._count_change(model)
-        self._db.run(f"DELETE FROM refused WHERE workspace = $w AND model = {MODEL}", {"model": model})
+        self._db.run(
+            f"DELETE FROM refused WHERE workspace = $w AND model = {MODEL}", {"model": model}
+        )
 
     def refused(self, model: str) -> list[tuple[str, int, str]]:
         return self._db.all(
@@ -212,7 +243,10 @@ class Vectors:
         if self.idle()[1] <= most_bytes:
             return 0
         # One is dropped if it and all that are newer do not fit.
-        old = f"SELECT v.model, v.content_hash, sum({_KEPT_BYTES}) OVER (ORDER BY v.number DESC) AS bytes {_UNUSED}"
+        old = (
+            f"SELECT v.model, v.content_hash, sum({_KEPT_BYTES}) OVER (ORDER BY v.number DESC) "
+            f"AS bytes {_UNUSED}"
+        )
         sql = (
             f"DELETE FROM vectors g USING ({old}) old WHERE g.workspace = $w AND g.model = old.model"
             " AND g.content_hash = old.content_hash AND old.bytes > %s"
@@ -220,21 +254,35 @@ class Vectors:
         return self._db.write(lambda: self._db.run(sql, (most_bytes,)))
 
     def prune(self, keep: Iterable[str]) -> int:
-        """Drops vectors of all models but these, and of text that is in no document now, and frees their space."""
+        """Drops vectors of all models but these, and of text that is in no document now, and frees
+        their space.
+        """
         gone, models = self._prune(sorted(set(keep)))
         if gone and self._db.vacuum(["vectors", "windows"]):
             with contextlib.suppress(StoreError), self._db.borrowed() as raw:
                 for number in models:
-                    raw.execute(f"DROP INDEX CONCURRENTLY IF EXISTS vectors_hnsw_{self._db.workspace}_{number}")
+                    raw.execute(
+                        "DROP INDEX CONCURRENTLY IF EXISTS "
+                        f"vectors_hnsw_{self._db.workspace}_{number}"
+                    )
         return gone
 
     @writes
     def _prune(self, keep: list[str]) -> tuple[int, list[int]]:
-        others = self._db.all("SELECT id FROM models WHERE workspace = $w AND name != ALL(%s::text[])", (keep,))
+        others = self._db.all(
+            "SELECT id FROM models WHERE workspace = $w AND name != ALL(%s::text[])", (keep,)
+        )
         models = [number for (number,) in others]
         gone = self.drop_unused()
-        for table, column in (("vectors", "model"), ("refused", "model"), ("pending", "model"), ("models", "id")):
-            done = self._db.run(f"DELETE FROM {table} WHERE workspace = $w AND {column} = ANY(%s::int[])", (models,))
+        for table, column in (
+            ("vectors", "model"),
+            ("refused", "model"),
+            ("pending", "model"),
+            ("models", "id"),
+        ):
+            done = self._db.run(
+                f"DELETE FROM {table} WHERE workspace = $w AND {column} = ANY(%s::int[])", (models,)
+            )
             gone += done if table == "vectors" else 0
         return gone, models
 
@@ -244,7 +292,9 @@ class Vectors:
         return self._db.run(f"DELETE FROM vectors v WHERE v.workspace = $w AND {_IN_NO_CHUNK}")
 
     def audit(self) -> list[str]:
-        joined = "vectors v JOIN models m ON m.workspace = $w AND m.id = v.model WHERE v.workspace = $w"
+        joined = (
+            "vectors v JOIN models m ON m.workspace = $w AND m.id = v.model WHERE v.workspace = $w"
+        )
         broken = self._db.all(f"SELECT 1 FROM {joined} AND vector_dims(v.vector) != m.dim LIMIT 1")
         return [f"the index {self._db.name} has broken vectors"] if broken else []
 
@@ -258,12 +308,17 @@ class Vectors:
         if known is None or not known.dim:
             return None
         if len(vector) != known.dim:
-            raise StoreError(f"the question has {len(vector)} dimensions, the index {known.dim}", hint=_MODEL_CHANGED)
+            raise StoreError(
+                f"the question has {len(vector)} dimensions, the index {known.dim}",
+                hint=_MODEL_CHANGED,
+            )
         return known
 
     def indexed(self) -> list[str]:
         """The models that have a complete HNSW index."""
-        rows = self._db.all(f"SELECT m.name FROM models m WHERE m.workspace = $w AND {INDEXED} ORDER BY 1")
+        rows = self._db.all(
+            f"SELECT m.name FROM models m WHERE m.workspace = $w AND {INDEXED} ORDER BY 1"
+        )
         return [name for (name,) in rows]
 
     def nearest(self, model: str, vector: Floats, limit: int, filters: Filters) -> Nearest:
@@ -279,21 +334,36 @@ class Vectors:
         quick = limit > 0 and not few and (known.indexed or not where)
         first = _quick(known, limit, where) if quick else _NOTHING
         spread = _spread(known, large=known.chunks > _LARGE)
-        found = self._db.all(f"SELECT s.*, q.* FROM ({spread}) s LEFT JOIN LATERAL ({first}) q ON true", values)
+        found = self._db.all(
+            f"SELECT s.*, q.* FROM ({spread}) s LEFT JOIN LATERAL ({first}) q ON true", values
+        )
         mean, deviation, sampled, taken = found[0][:4]
-        rows = self._certain([r[4:] for r in found if r[4] is not None], limit, known) if quick else None
+        rows = (
+            self._certain([r[4:] for r in found if r[4] is not None], limit, known)
+            if quick
+            else None
+        )
         if rows is None:
             rows = self._chunks.best(_every(known, where, few=few), "x", values, limit)
         count = sampled if taken < SAMPLE else known.chunks
-        return Nearest(tuple(rows), round((mean or 0) / 1e6, 6), round((deviation or 0) / 1e6, 6), count)
+        return Nearest(
+            tuple(rows), round((mean or 0) / 1e6, 6), round((deviation or 0) / 1e6, 6), count
+        )
 
     def _certain(self, found: Rows, limit: int, model: Model) -> list[Scored] | None:
-        """The first `limit` if no other row can belong among them, else None; the order of an index is trusted."""
+        """The first `limit` if no other row can belong among them, else None; the order of an index
+        is trusted.
+        """
         found.sort(key=lambda f: (-f[1], f[0]))
         least = found[0][2] if found else float("-inf")
-        # An index may stop before it has seen all, so fewer rows than asked for are then not all of them.
+        # An index may stop before it has seen all, so fewer rows than asked for are then not all of
+        # them.
         if len(found) < limit:
-            return [Scored(row, x) for row, x, _ in found] if not model.indexed and least == float("-inf") else None
+            return (
+                [Scored(row, x) for row, x, _ in found]
+                if not model.indexed and least == float("-inf")
+                else None
+            )
         last = found[limit - 1][1]
         if last <= least and not model.indexed:
             return None
@@ -301,7 +371,12 @@ class Vectors:
 
     def cosines(self, model: str, vector: Floats, rows: Sequence[int]) -> dict[int, float]:
         scope = self._db.scope()
-        if scope and scope.asked[0] == model and scope.asked[1] is vector and scope.asked_rows.issuperset(rows):
+        if (
+            scope
+            and scope.asked[0] == model
+            and scope.asked[1] is vector
+            and scope.asked_rows.issuperset(rows)
+        ):
             read = ((row, scope.rows[row][COSINE_AT]) for row in rows if row in scope.rows)
             return {row: x / 1e6 for row, x in read if x is not None}
         known = self.asked(model, vector) if rows else None
@@ -334,14 +409,18 @@ def _every(model: Model, where: str, *, few: bool) -> str:
 
 
 def _quick(model: Model, limit: int, where: str) -> str:
-    """The best vectors first and then their rows: less work than rows for all, where that is enough.
+    """The best vectors first and then their rows: less work than rows for all, where that is
+    enough.
 
-    A filter is tested on each vector as the index returns it, so that the index goes on until there are enough.
+    A filter is tested on each vector as the index returns it, so that the index goes on until there
+    are enough.
     """
     # Some vectors are of no passage now, and some of several; a scan of all gives more at no cost.
     most = limit + limit // 10 + 20 if model.indexed else 2 * limit + 100
     cast = f"::halfvec({model.dim})" if model.indexed else ""
-    rows = f"FROM {CHUNKS} WHERE c.content_hash = v.content_hash" + (f" AND {where}" if where else "")
+    rows = f"FROM {CHUNKS} WHERE c.content_hash = v.content_hash" + (
+        f" AND {where}" if where else ""
+    )
     only = f" AND (SELECT true {rows} LIMIT 1)" if where else ""
     return (
         f"WITH best AS MATERIALIZED (SELECT v.content_hash, {COSINE} AS x FROM (SELECT v.content_hash, v.vector"
@@ -353,10 +432,11 @@ def _quick(model: Model, limit: int, where: str) -> str:
 
 
 def _spread(model: Model, *, large: bool) -> str:
-    """Mean and deviation of the cosines of a question, by a sample: the first content hashes are as good as random.
+    """Mean and deviation of the cosines of a question, by a sample: the first content hashes are as
+    good as random.
 
-    Also how many chunks the sample has, and how many vectors it was taken from. In a `large` workspace a vector whose
-    text is in no document now may be in it: it is as good as another.
+    Also how many chunks the sample has, and how many vectors it was taken from. In a `large`
+    workspace a vector whose text is in no document now may be in it: it is as good as another.
     """
     used = (
         " JOIN (SELECT c.content_hash FROM chunks c WHERE c.workspace = $w"

@@ -1,4 +1,6 @@
-"""Pages with a checksum each: a flipped bit anywhere in the file is an error, and never a wrong answer."""
+"""Pages with a checksum each: a flipped bit anywhere in the file is an error, and never a wrong
+answer.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ _loading = threading.Lock()
 
 
 def checking_vfs() -> str | None:
-    """The VFS that writes and verifies a checksum on every page; None where this build of apsw has none."""
+    """The VFS that writes and verifies a checksum on every page; None where this build of apsw has
+    none.
+    """
     with _loading:
         if _NAME not in apsw.vfs_names():
             usual = apsw.vfs_names()[0]
@@ -21,10 +25,16 @@ def checking_vfs() -> str | None:
             try:
                 # apsw.sqlite_extra would find it too, but its imports cost more than a search.
                 db.enable_load_extension(True)  # noqa: FBT003 - its only argument
-                db.load_extension(os.path.join(os.path.dirname(apsw.__file__), "sqlite_extra_binaries", "cksumvfs"))
+                db.load_extension(
+                    os.path.join(
+                        os.path.dirname(apsw.__file__), "sqlite_extra_binaries", "cksumvfs"
+                    )
+                )
             except (apsw.Error, AttributeError):
                 return None
             finally:
                 db.close()
-            apsw.set_default_vfs(usual)  # it makes itself the default, also for databases of other programs
+            apsw.set_default_vfs(
+                usual
+            )  # it makes itself the default, also for databases of other programs
         return _NAME

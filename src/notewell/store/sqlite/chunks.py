@@ -40,7 +40,11 @@ class ChunkReader:
         if cache is None:
             return {c.row: c for c in self.read(rows)}
         known, wanted = cache.chunks, sorted(set(rows))
-        found = {row: chunk for row, chunk in zip(wanted, map(known.get, wanted), strict=True) if chunk is not None}
+        found = {
+            row: chunk
+            for row, chunk in zip(wanted, map(known.get, wanted), strict=True)
+            if chunk is not None
+        }
         if len(found) < len(wanted):
             known.update((c.row, c) for c in self.read([row for row in wanted if row not in found]))
             found = {row: known[row] for row in wanted if row in known}
@@ -48,11 +52,16 @@ class ChunkReader:
 
     def read(self, rows: Sequence[int]) -> list[Chunk]:
         """Chunks by row, from the tables."""
-        sql = f"SELECT {CHUNK} FROM chunks c JOIN documents d ON d.id = c.document WHERE c.row IN ({{}})"
+        sql = (
+            f"SELECT {CHUNK} FROM chunks c JOIN documents d ON d.id = c.document WHERE c.row IN "
+            "({})"
+        )
         return [chunk_of(found) for found in self._all_in(sql, rows)]
 
     def allowed(self, filters: Filters) -> AllowedRows | None:
-        """Rows that pass the filters, or None for all; an undated file counts by its last change."""
+        """Rows that pass the filters, or None for all; an undated file counts by its last
+        change.
+        """
         if not filters:
             return None
         if self._connection.is_writing():  # uncommitted rows are not remembered for others
@@ -73,14 +82,18 @@ class ChunkReader:
         return " WHERE c.row IN (SELECT value FROM json_each(?))", (json.dumps(sorted(allowed)),)
 
     def _passing(self, filters: Filters) -> list[int]:
-        day = "coalesce(substr(c.time, 1, 10), d.date, date(d.mtime_ns / 1000000000, 'unixepoch', 'localtime'))"
+        day = (
+            "coalesce(substr(c.time, 1, 10), d.date, date(d.mtime_ns / 1000000000, 'unixepoch', "
+            "'localtime'))"
+        )
         conditions: dict[str, Any] = {
             "d.source = ?": filters.source,
             "c.origin = ?": filters.origin,
             f"{day} >= ?": filters.since and filters.since.isoformat(),
             f"{day} <= ?": filters.until and filters.until.isoformat(),
             # An undated chunk stays: nobody knows when it was written.
-            "coalesce(substr(c.time, 1, 10), d.date, '') <= ?": filters.as_of and filters.as_of.isoformat(),
+            "coalesce(substr(c.time, 1, 10), d.date, '') <= ?": filters.as_of
+            and filters.as_of.isoformat(),
         }
         if filters.path:
             matches = path_matcher(filters.path)
@@ -88,18 +101,23 @@ class ChunkReader:
             conditions["d.id IN (SELECT value FROM json_each(?))"] = json.dumps(found)
         conditions = {where: value for where, value in conditions.items() if value}
         sql = (
-            f"SELECT c.row FROM documents d JOIN chunks c ON c.document = d.id WHERE {' AND '.join(conditions) or '1'}"
+            "SELECT c.row FROM documents d JOIN chunks c ON c.document = d.id WHERE "
+            f"{' AND '.join(conditions) or '1'}"
         )
         return [r[0] for r in self._all(sql, list(conditions.values()))]
 
     def first(self, found: Sequence[Scored], limit: int) -> Sequence[Scored]:
-        """The first `limit`; of those that tie with the last, the ones with the smallest ids, not the oldest rows."""
+        """The first `limit`; of those that tie with the last, the ones with the smallest ids, not
+        the oldest rows.
+        """
         scores = columns(found).scores
         if len(scores) <= limit or scores[limit - 1] > scores[limit]:
             return found[:limit]
         border = found[limit - 1].score
         above = [s for s in found if s.score > border]
         tied = [s for s in found if s.score == border]
-        ids: dict[int, str] = dict(self._all_in("SELECT row, id FROM chunks WHERE row IN ({})", [s.row for s in tied]))
+        ids: dict[int, str] = dict(
+            self._all_in("SELECT row, id FROM chunks WHERE row IN ({})", [s.row for s in tied])
+        )
         tied.sort(key=lambda s: ids.get(s.row, ""))
         return [*above, *tied[: limit - len(above)]]

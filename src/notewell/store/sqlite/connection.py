@@ -29,11 +29,17 @@ Values = Sequence[Any] | Mapping[str, Any]
 BUSY_TIMEOUT_MS = 10_000
 _OPEN_AGAIN_S = 0.02
 _LEFT_BEHIND_S = 3600.0
-_CACHE_STAMP = ("chunks", "documents", "judged")  # counters that change with anything that is in a `ReadCache`
+_CACHE_STAMP = (
+    "chunks",
+    "documents",
+    "judged",
+)  # counters that change with anything that is in a `ReadCache`
 
 
 class _Scope(NamedTuple):
-    """One use of `reading`: all of `meta`, the cache for the state that it names, and what was read once."""
+    """One use of `reading`: all of `meta`, the cache for the state that it names, and what was read
+    once.
+    """
 
     meta: Mapping[str, Any]
     cache: ReadCache
@@ -50,11 +56,14 @@ class _Thread(threading.local):
 class Connection:
     """One connection that writes, and one to read for every thread; all parts of a store share it.
 
-    Inside a transaction a part sets `chunks_changed`, `vectors_changed` or `documents_changed`, which are counted when
-    it commits. `before_commit` and `after_rollback` are called at the end of every transaction.
+    Inside a transaction a part sets `chunks_changed`, `vectors_changed` or `documents_changed`,
+    which are counted when it commits. `before_commit` and `after_rollback` are called at the end of
+    every transaction.
     """
 
-    def __init__(self, path: Path | None, *, read_only: bool = False, vfs: str | None = None) -> None:
+    def __init__(
+        self, path: Path | None, *, read_only: bool = False, vfs: str | None = None
+    ) -> None:
         self.name = str(path) if path else ":memory:"
         self.file = path
         self.read_only = read_only
@@ -73,13 +82,16 @@ class Connection:
         with translated(self.name):
             if path and not read_only and not path.exists():
                 _create(path, self._vfs)
-            # An empty file is filled in place. Two processes may do that at once, and SQLite does not wait there.
+            # An empty file is filled in place. Two processes may do that at once, and SQLite does
+            # not wait there.
             until = time.monotonic() + BUSY_TIMEOUT_MS / 1000
             while not self._open(last_try=time.monotonic() >= until):
                 time.sleep(_OPEN_AGAIN_S)
 
     def _open(self, *, last_try: bool) -> bool:
-        """Opens and prepares the file; False where another process does so, which on the last try is an error."""
+        """Opens and prepares the file; False where another process does so, which on the last try
+        is an error.
+        """
         self.db = self._connect()
         try:
             schema.check_version(self.db, self.name)
@@ -129,35 +141,54 @@ class Connection:
         return db
 
     def _prepare(self) -> None:
-        """Sets up the writing connection; only after the version check, so that a newer file is left alone."""
-        self.db.execute("PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000").fetchall()
+        """Sets up the writing connection; only after the version check, so that a newer file is
+        left alone.
+        """
+        self.db.execute(
+            "PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000"
+        ).fetchall()
         if self.file is not None and not self.read_only:
-            self.db.execute("PRAGMA page_size = 8192")  # for a new file; five vectors of 384 fill such a page
+            self.db.execute(
+                "PRAGMA page_size = 8192"
+            )  # for a new file; five vectors of 384 fill such a page
             if self._vfs:
-                self.db.reserve_bytes("main", RESERVED_BYTES)  # for a new file, else with the next VACUUM
+                self.db.reserve_bytes(
+                    "main", RESERVED_BYTES
+                )  # for a new file, else with the next VACUUM
             mode = "delete" if on_network(self.file.parent) else "wal"
             self.db.execute(f"PRAGMA journal_mode = {mode}").fetchall()
-            self.db.execute("PRAGMA synchronous = NORMAL" if mode == "wal" else "PRAGMA synchronous = FULL")
+            self.db.execute(
+                "PRAGMA synchronous = NORMAL" if mode == "wal" else "PRAGMA synchronous = FULL"
+            )
 
     def _migrate(self) -> None:
         if schema.version_of(self.db) == len(schema.MIGRATIONS):
             return
         if self.read_only:
-            raise StoreVersionError(f"the index {self.name} is of an older version", hint="run: notewell index")
+            raise StoreVersionError(
+                f"the index {self.name} is of an older version", hint="run: notewell index"
+            )
         with self.writing():
             schema.migrate(self.db, self.name)
 
     def _distrust_a_copy(self) -> None:
-        """A file that was made elsewhere, by a copy or a clone, is trusted only after every note was read again."""
+        """A file that was made elsewhere, by a copy or a clone, is trusted only after every note
+        was read again.
+        """
         inode = str(self._inodes[0]) if self._inodes else ""
         if not inode or self.read_only or self._made_as() == inode:
             return
         if not schema.is_expected(self.db):  # a trigger could undo the reading
-            raise StoreDamagedError(f"the index {self.name} holds tables that are not ours", hint="it is rebuilt")
+            raise StoreDamagedError(
+                f"the index {self.name} holds tables that are not ours", hint="it is rebuilt"
+            )
         with self.writing():
             if self._made_as() != inode:  # unless another process has been faster
-                # The time of an earlier change of the analysis would claim that notes were read since.
-                self.db.execute("DELETE FROM meta WHERE key IN ('analysis', 'analysis_since', 'remarks')")
+                # The time of an earlier change of the analysis would claim that notes were read
+                # since.
+                self.db.execute(
+                    "DELETE FROM meta WHERE key IN ('analysis', 'analysis_since', 'remarks')"
+                )
                 self.db.execute("INSERT OR REPLACE INTO meta VALUES ('inode', ?)", (inode,))
 
     def _made_as(self) -> str:
@@ -175,16 +206,22 @@ class Connection:
         return self._inodes[0] if self._inodes else None
 
     def swapped(self) -> bool:
-        """Whether the file of this name is no longer the one that is open; losing only the WAL is damage."""
+        """Whether the file of this name is no longer the one that is open; losing only the WAL is
+        damage.
+        """
         now = self._inodes_now()
         if now[:1] != self._inodes[:1]:
             return True
         if not self.read_only and now[1:] != self._inodes[1:] and any(self._inodes[1:]):
-            raise StoreDamagedError(f"the WAL of {self.name} was removed", hint="the index rebuilds itself")
+            raise StoreDamagedError(
+                f"the WAL of {self.name} was removed", hint="the index rebuilds itself"
+            )
         return False
 
     def abandon(self) -> None:
-        """Closes a file that was swapped; a WAL that it left behind must not be read into the new one."""
+        """Closes a file that was swapped; a WAL that it left behind must not be read into the new
+        one.
+        """
         self.close()
         if self._inodes_now()[1:] == self._inodes[1:]:
             for end in ("-wal", "-shm"):
@@ -192,14 +229,17 @@ class Connection:
                     os.unlink(self.name + end)
 
     def close(self) -> None:
-        """Closes every connection once its reader is done; the last one folds the WAL into the file."""
+        """Closes every connection once its reader is done; the last one folds the WAL into the
+        file.
+        """
         with self._no_readers:
             self._closed = True
             self._no_readers.wait_for(lambda: not self._reading)
         with self.lock:
             for reader in list(self._readers):
                 reader.close()
-            # A disk that fails now keeps the WAL from being folded in, but loses nothing that was committed.
+            # A disk that fails now keeps the WAL from being folded in, but loses nothing that was
+            # committed.
             with contextlib.suppress(apsw.FullError, apsw.IOError):
                 self.db.close()
 
@@ -217,7 +257,11 @@ class Connection:
                 for finish in self.before_commit:
                     finish()
                 either = self.chunks_changed or self.vectors_changed
-                changed = {"generation": either, "chunks": self.chunks_changed, "documents": self.documents_changed}
+                changed = {
+                    "generation": either,
+                    "chunks": self.chunks_changed,
+                    "documents": self.documents_changed,
+                }
                 for counter in filter(changed.get, changed):
                     self.count_change(counter)
                 self.db.execute("COMMIT")
@@ -235,7 +279,9 @@ class Connection:
         self.db.execute("UPDATE meta SET value = value + 1 WHERE key = ?", (counter,))
 
     def is_writing(self) -> bool:
-        """Whether this thread is in a transaction, whose changes it sees and other threads do not."""
+        """Whether this thread is in a transaction, whose changes it sees and other threads do
+        not.
+        """
         return self._writer == get_ident()
 
     @contextlib.contextmanager
@@ -269,7 +315,9 @@ class Connection:
             outer = self._thread.scope
             if outer is None and self._writer != get_ident():
                 meta: dict[str, Any] = dict(self.all("SELECT key, value FROM meta"))
-                self._thread.scope = _Scope(meta, self._cache_for(tuple(map(meta.get, _CACHE_STAMP))), {})
+                self._thread.scope = _Scope(
+                    meta, self._cache_for(tuple(map(meta.get, _CACHE_STAMP))), {}
+                )
             try:
                 yield
             finally:
@@ -278,7 +326,9 @@ class Connection:
     def _is_reading(self) -> bool:
         """Whether this thread is inside `reading`, and no error has ended its snapshot."""
         db = self._thread.db
-        return self._scope() is not None and (self.file is None or (db is not None and db.in_transaction))
+        return self._scope() is not None and (
+            self.file is None or (db is not None and db.in_transaction)
+        )
 
     def meta(self) -> Mapping[str, Any]:
         """All values of `meta` by key; inside `reading` they are not read again."""
@@ -286,11 +336,15 @@ class Connection:
         return scope.meta if scope else dict(self.all("SELECT key, value FROM meta"))
 
     def values(self, *keys: str) -> tuple[Any, ...]:
-        """Some values of `meta`, None for what is not there; inside `reading` they are not read again."""
+        """Some values of `meta`, None for what is not there; inside `reading` they are not read
+        again.
+        """
         if scope := self._scope():
             return tuple(map(scope.meta.get, keys))
         marks = ",".join("?" * len(keys))
-        meta: dict[str, Any] = dict(self.all(f"SELECT key, value FROM meta WHERE key IN ({marks})", keys))
+        meta: dict[str, Any] = dict(
+            self.all(f"SELECT key, value FROM meta WHERE key IN ({marks})", keys)
+        )
         return tuple(map(meta.get, keys))
 
     def _scope(self) -> _Scope | None:
@@ -298,7 +352,9 @@ class Connection:
         return None if self._writer == get_ident() else self._thread.scope
 
     def cache(self) -> ReadCache | None:
-        """What was read of the index as it is now; None in a transaction, which sees what nobody else may."""
+        """What was read of the index as it is now; None in a transaction, which sees what nobody
+        else may.
+        """
         if self._writer == get_ident():
             return None
         scope = self._thread.scope
@@ -315,7 +371,9 @@ class Connection:
         self._cache = ReadCache(())
 
     def all(self, sql: str, values: Values = ()) -> list[Row]:
-        """All rows of a query: from this thread's transaction where it has one, else from its reading connection."""
+        """All rows of a query: from this thread's transaction where it has one, else from its
+        reading connection.
+        """
         try:
             if self.file is None or self._writer == get_ident():
                 with self.lock:
@@ -338,8 +396,12 @@ class Connection:
             found = scope.once[sql, value] = self.all(sql, (value,))
         return found
 
-    def all_in(self, sql: str, values: Sequence[Any], *, before: Sequence[Any] = (), most: int = 900) -> list[Row]:
-        """All rows of a query that has `{}` where a list of values goes, as many at a time as SQLite takes."""
+    def all_in(
+        self, sql: str, values: Sequence[Any], *, before: Sequence[Any] = (), most: int = 900
+    ) -> list[Row]:
+        """All rows of a query that has `{}` where a list of values goes, as many at a time as
+        SQLite takes.
+        """
         rows: list[Row] = []
         for part in in_parts(values, most):
             rows += self.all(sql.format(",".join("?" * len(part))), (*before, *part))
@@ -351,7 +413,9 @@ class Connection:
             return self.db.execute(sql, values).fetchall()
 
     def _begin_reading(self) -> apsw.Connection:
-        """This thread's own connection, so that searches never wait for each other; `close` waits for its end."""
+        """This thread's own connection, so that searches never wait for each other; `close` waits
+        for its end.
+        """
         with self._no_readers:
             if self._closed:
                 raise StoreError("the memory is closed", hint="open it again")
@@ -400,11 +464,15 @@ def inode_of(path: str | Path) -> tuple[int, int] | None:
 
 
 def _cannot_create(path: Path, error: OSError) -> StoreError:
-    return StoreError(f"{path} cannot be created: {error.strerror}", hint="check the folder, or set index.path")
+    return StoreError(
+        f"{path} cannot be created: {error.strerror}", hint="check the folder, or set index.path"
+    )
 
 
 def _create(path: Path, vfs: str | None) -> None:
-    """Makes a new index next to its path and renames it in one step: nobody ever opens one that is half made."""
+    """Makes a new index next to its path and renames it in one step: nobody ever opens one that is
+    half made.
+    """
     for old in path.parent.glob(f"{path.name}.*.new*"):
         with contextlib.suppress(OSError):  # left by a process that was killed
             if old.stat().st_mtime < time.time() - _LEFT_BEHIND_S:

@@ -20,9 +20,21 @@ from notewell.text.note_files import stem_of
 from notewell.types import Chunk, Document, Facts, Filters
 
 _COLUMNS = (
-    "path", "source", "size", "mtime_ns", "synced_ns", "digest", "name", "title", "date", "evergreen", "importance",
-    "pinned", "supersedes", "tail",
-)  # fmt: skip
+    "path",
+    "source",
+    "size",
+    "mtime_ns",
+    "synced_ns",
+    "digest",
+    "name",
+    "title",
+    "date",
+    "evergreen",
+    "importance",
+    "pinned",
+    "supersedes",
+    "tail",
+)
 _PUT_DOCUMENT = (
     f"INSERT INTO documents ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
     f" ON CONFLICT (path) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS)} RETURNING id"
@@ -33,7 +45,11 @@ class Documents:
     """The part of a SQLite store that keeps documents and chunks."""
 
     def __init__(
-        self, connection: Connection, chunks: ChunkReader, segments: KeywordSegments, relations: Relations
+        self,
+        connection: Connection,
+        chunks: ChunkReader,
+        segments: KeywordSegments,
+        relations: Relations,
     ) -> None:
         self._connection, self._db = connection, connection.db
         self._all, self._all_in, self._own = connection.all, connection.all_in, connection.own
@@ -42,18 +58,31 @@ class Documents:
 
     def stored(self, paths: Sequence[str] | None = None) -> dict[str, Stored]:
         sql = "SELECT path, source, size, mtime_ns, synced_ns, digest, tail FROM documents"
-        rows = self._all(sql) if paths is None else self._all_in(f"{sql} WHERE path IN ({{}})", paths)
-        new = tuple.__new__  # a third of the time of a call of the class, for a hundred thousand rows
+        rows = (
+            self._all(sql) if paths is None else self._all_in(f"{sql} WHERE path IN ({{}})", paths)
+        )
+        new = (
+            tuple.__new__
+        )  # a third of the time of a call of the class, for a hundred thousand rows
         return {row[0]: new(Stored, row) for row in rows}
 
     def put(
-        self, document: Document, digest: str, facts: Facts, chunks: Sequence[Chunk], *, words: Sequence[ChunkWords],
-        fresh: bool = False, tail: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        document: Document,
+        digest: str,
+        facts: Facts,
+        chunks: Sequence[Chunk],
+        *,
+        words: Sequence[ChunkWords],
+        fresh: bool = False,
+        tail: str = "",
+    ) -> None:
         with self._connection.writing():
             self._connection.chunks_changed = True
             number = self._put_document(document, digest, facts, tail)
-            rows = self._own("SELECT id, heading, text, row FROM chunks WHERE document = ?", (number,))
+            rows = self._own(
+                "SELECT id, heading, text, row FROM chunks WHERE document = ?", (number,)
+            )
             if not rows:
                 self._insert(number, chunks, words)
                 return
@@ -64,16 +93,26 @@ class Documents:
             unchanged = old.keys() & new
             kept = [(key, c) for key, c in zip(keys, chunks, strict=True) if key in unchanged]
             self._db.executemany(
-                "UPDATE chunks SET start_line = ?, end_line = ?, time = ?, origin = ? WHERE row = ?",
+                (
+                    "UPDATE chunks SET start_line = ?, end_line = ?, time = ?, origin = ? WHERE "
+                    "row = ?"
+                ),
                 [(c.start_line, c.end_line, iso(c.time), c.origin, old[key]) for key, c in kept],
             )
             new_ones = [n for n, key in enumerate(keys) if key not in unchanged]
             self._insert(number, [chunks[n] for n in new_ones], [words[n] for n in new_ones])
 
     def extend(
-        self, document: Document, digest: str, facts: Facts, chunks: Sequence[Chunk], *, words: Sequence[ChunkWords],
-        drop: Sequence[str] = (), tail: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        document: Document,
+        digest: str,
+        facts: Facts,
+        chunks: Sequence[Chunk],
+        *,
+        words: Sequence[ChunkWords],
+        drop: Sequence[str] = (),
+        tail: str = "",
+    ) -> None:
         with self._connection.writing():
             number = self._put_document(document, digest, facts, tail)
             sql = "SELECT row FROM chunks WHERE document = ? AND id IN ({})"
@@ -87,11 +126,22 @@ class Documents:
         found = self._own(
             _PUT_DOCUMENT,
             (
-                document.path, document.source, document.size, document.mtime_ns, time.time_ns(), digest,
-                stem_of(document.path).casefold(), facts.title, facts.date.isoformat() if facts.date else None,
-                facts.evergreen, facts.importance, facts.pinned, supersedes, tail,
+                document.path,
+                document.source,
+                document.size,
+                document.mtime_ns,
+                time.time_ns(),
+                digest,
+                stem_of(document.path).casefold(),
+                facts.title,
+                facts.date.isoformat() if facts.date else None,
+                facts.evergreen,
+                facts.importance,
+                facts.pinned,
+                supersedes,
+                tail,
             ),
-        )  # fmt: skip
+        )
         self._connection.documents_changed = True
         return int(found[0][0])
 
@@ -103,12 +153,20 @@ class Documents:
                 "INSERT INTO chunks VALUES (?,?,?,?,?,?,?,?,?,?)",
                 [
                     (
-                        row, c.id, document, c.start_line, c.end_line, as_json(c.heading),
-                        c.text, hash_kept(c.content_hash), iso(c.time), c.origin,
+                        row,
+                        c.id,
+                        document,
+                        c.start_line,
+                        c.end_line,
+                        as_json(c.heading),
+                        c.text,
+                        hash_kept(c.content_hash),
+                        iso(c.time),
+                        c.origin,
                     )
                     for row, c in zip(rows, chunks, strict=True)
                 ],
-            )  # fmt: skip
+            )
             self._segments.put(rows, words)
         self._maintain()
 
@@ -139,17 +197,26 @@ class Documents:
             self._maintain()
 
     def chunks_by_id(self, prefix: str) -> list[Chunk]:
-        rows = self._all("SELECT row FROM chunks WHERE id >= ? AND id < ? LIMIT 10", (prefix, prefix + "\uffff"))
+        rows = self._all(
+            "SELECT row FROM chunks WHERE id >= ? AND id < ? LIMIT 10", (prefix, prefix + "\uffff")
+        )
         return self._chunks.read([r[0] for r in rows])
 
     def chunks_of(self, path: str) -> list[Chunk]:
-        rows = self._all("SELECT c.row FROM chunks c JOIN documents d ON c.document = d.id WHERE d.path = ?", (path,))
-        return sorted(self._chunks.read([r[0] for r in rows]), key=lambda c: (c.start_line, c.end_line))
+        rows = self._all(
+            "SELECT c.row FROM chunks c JOIN documents d ON c.document = d.id WHERE d.path = ?",
+            (path,),
+        )
+        return sorted(
+            self._chunks.read([r[0] for r in rows]), key=lambda c: (c.start_line, c.end_line)
+        )
 
     def by_name_or_date(
         self, names: Sequence[str], days: Sequence[tuple[str, str]], limit: int, filters: Filters
     ) -> list[Scored]:
-        """Chunks of documents named by file (score 2) or by day (score 1, less for a longer span)."""
+        """Chunks of documents named by file (score 2) or by day (score 1, less for a longer
+        span).
+        """
         found: dict[int, float] = {}
         allowed = self._chunks.allowed(filters)
 
@@ -163,7 +230,9 @@ class Documents:
                     found[row] = max(found.get(row, 0.0), score)
 
         # Most words of a question name no file, so all are looked up at once.
-        for (name,) in self._all_in("SELECT DISTINCT name FROM documents WHERE name IN ({})", names):
+        for (name,) in self._all_in(
+            "SELECT DISTINCT name FROM documents WHERE name IN ({})", names
+        ):
             add("d.name = ?", (name,), 2.0)
         for start, end in days:
             length = (dt.date.fromisoformat(end) - dt.date.fromisoformat(start)).days + 1
@@ -211,14 +280,18 @@ class Documents:
 
     def headings(self, filters: Filters) -> list[tuple[tuple[str, ...], int]]:
         where, values = self._chunks.only(filters)
-        counts = Counter(heading for (heading,) in self._all(f"SELECT c.heading FROM chunks c{where}", values))
+        counts = Counter(
+            heading for (heading,) in self._all(f"SELECT c.heading FROM chunks c{where}", values)
+        )
         paths = json.loads(f"[{','.join(counts)}]")  # at once: few notes share a heading
         return list(zip(map(tuple, paths), counts.values(), strict=True))
 
     def texts_with(self, part: str, filters: Filters, limit: int) -> list[tuple[str, str]]:
         where, values = self._chunks.only(filters)
         has = f"{' AND' if where else ' WHERE'} instr(c.text, ?)"
-        sql = f"SELECT d.path, c.text FROM chunks c JOIN documents d ON d.id = c.document{where}{has}"
+        sql = (
+            f"SELECT d.path, c.text FROM chunks c JOIN documents d ON d.id = c.document{where}{has}"
+        )
         return self._all(f"{sql} ORDER BY c.row DESC LIMIT ?", (*values, part, limit))
 
     def says(self, line: str) -> bool:

@@ -12,7 +12,10 @@ from notewell.text.link_syntax import link_key
 from notewell.types import Edge, End, Filters
 
 _ORDER = (
-    "coalesce(c.time, d.date, strftime('%Y-%m-%dT%H:%M:%S', d.mtime_ns / 1000000000, 'unixepoch', 'localtime'))",
+    (
+        "coalesce(c.time, d.date, strftime('%Y-%m-%dT%H:%M:%S', d.mtime_ns / 1000000000, 'unixepoch', "
+        "'localtime'))"
+    ),
     "d.path",
     "c.start_line",
     "c.id",
@@ -45,12 +48,18 @@ class History:
                 "INSERT INTO edges VALUES (?,?,?,?,?,?,?,?)",
                 [
                     (
-                        found[0][0], e.kind, e.start.name, e.start.anchor, link_key(e.start.name),
-                        e.end.name, e.end.anchor, link_key(e.end.name),
+                        found[0][0],
+                        e.kind,
+                        e.start.name,
+                        e.start.anchor,
+                        link_key(e.start.name),
+                        e.end.name,
+                        e.end.anchor,
+                        link_key(e.end.name),
                     )
                     for e in edges
                 ],
-            )  # fmt: skip
+            )
 
     def edges_of(self, path: str) -> list[Edge]:
         return _edges(self._all(f"{_EDGES} WHERE d.path = ? ORDER BY e.rowid", (path,)))
@@ -69,9 +78,16 @@ class History:
         return _edges(self._all_in(sql, list(dict.fromkeys(keys))))
 
     def moments(
-        self, filters: Filters, *, limit: int, after: Moment | None = None, before: Moment | None = None
+        self,
+        filters: Filters,
+        *,
+        limit: int,
+        after: Moment | None = None,
+        before: Moment | None = None,
     ) -> list[Moment]:
-        """A chunk counts by its own time, else by the day of its note, else by the last change of its file."""
+        """A chunk counts by its own time, else by the day of its note, else by the last change of
+        its file.
+        """
         only, allowed = self._chunks.only(filters)
         where, values = [only.removeprefix(" WHERE ") or "1"], list(allowed)
         for sign, bound in ((">", after), ("<", before)):
@@ -80,7 +96,9 @@ class History:
                 values += [bound.when, bound.path, bound.line, bound.id]
         back = after is None
         order = ", ".join(o + (" DESC" if back else "") for o in _ORDER)
-        rows = self._all(f"{_MOMENTS} WHERE {' AND '.join(where)} ORDER BY {order} LIMIT ?", (*values, limit))
+        rows = self._all(
+            f"{_MOMENTS} WHERE {' AND '.join(where)} ORDER BY {order} LIMIT ?", (*values, limit)
+        )
         found = [Moment(*r) for r in rows]
         return found[::-1] if back else found
 

@@ -1,8 +1,8 @@
 """The keyword index on disk: the words of each chunk, and segments of postings.
 
-A new chunk is found by its own words. Once enough chunks have gathered they are sealed into a segment, and small
-segments are merged, all in the transaction of the write. A row that is dropped stays in its segment, is noted as dead,
-and goes when the segment is rewritten.
+A new chunk is found by its own words. Once enough chunks have gathered they are sealed into a
+segment, and small segments are merged, all in the transaction of the write. A row that is dropped
+stays in its segment, is noted as dead, and goes when the segment is rewritten.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 else:
     np, postings = LazyModule("numpy"), LazyModule("notewell.store.sqlite.postings")
 
-_PAGE_BITS = 24  # the id of a page is the number of its segment, shifted by these, and the number of the page
+# the id of a page is the number of its segment, shifted by these, and the number of the page
+_PAGE_BITS = 24
 
 
 class SegmentGoneError(Exception):
@@ -53,7 +54,10 @@ class KeywordSegments:
         self._put += len(rows)
         self._db.executemany(
             "INSERT INTO fields (row, head, body, exact) VALUES (?, ?, ?, ?)",
-            [(row, encode(w.head, w.terms)[0], *encode(w.body, w.terms)) for row, w in zip(rows, words, strict=True)],
+            [
+                (row, encode(w.head, w.terms)[0], *encode(w.body, w.terms))
+                for row, w in zip(rows, words, strict=True)
+            ],
         )
 
     def drop(self, rows: Sequence[int]) -> None:
@@ -64,7 +68,9 @@ class KeywordSegments:
         self._dropped += len(each)
 
     def maintain(self) -> bool:
-        """Seals, merges and rewrites what is due at the end of a write; whether many rows were dropped since."""
+        """Seals, merges and rewrites what is due at the end of a write; whether many rows were
+        dropped since.
+        """
         counters = self.words.counters()
         if counters["rows"] - counters["sealed"] >= self._sizes.seal_rows:
             self._seal_waiting(counters)
@@ -75,7 +81,9 @@ class KeywordSegments:
         return True
 
     def _seal_many(self) -> None:
-        """Seals what a transaction with many new rows has left, or every process would do so for its first search."""
+        """Seals what a transaction with many new rows has left, or every process would do so for
+        its first search.
+        """
         many, self._put = self._put >= self._sizes.seal_many, 0
         if many:
             self._seal_waiting(self.words.counters())
@@ -96,10 +104,14 @@ class KeywordSegments:
     def build(self, found: Sequence[tuple[Any, ...]]) -> postings.FullSegment:
         """A segment from rows of `fields`."""
         numbers, counts = self.decode([blob for row in found for blob in row[1:]])
-        return postings.build(np.asarray([row[0] for row in found], dtype=np.int64), numbers, counts)
+        return postings.build(
+            np.asarray([row[0] for row in found], dtype=np.int64), numbers, counts
+        )
 
     def decode(self, blobs: Sequence[bytes]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The numbers of the words in all blobs, one after the other, and how many each blob has."""
+        """The numbers of the words in all blobs, one after the other, and how many each blob
+        has.
+        """
         try:
             return decode(blobs)
         except ValueError as error:
@@ -107,7 +119,9 @@ class KeywordSegments:
 
     def damaged(self, reason: object) -> StoreDamagedError:
         """The error for a keyword index that cannot be read."""
-        return StoreDamagedError(f"the keywords of {self._connection.name} are damaged: {reason}", hint=REBUILD)
+        return StoreDamagedError(
+            f"the keywords of {self._connection.name} are damaged: {reason}", hint=REBUILD
+        )
 
     def _write(self, segment: postings.FullSegment) -> None:
         if not len(segment.rows):
@@ -119,7 +133,10 @@ class KeywordSegments:
         number = self._db.last_insert_rowid()
         self._db.executemany(
             "INSERT INTO postings (id, checksum, page) VALUES (?, ?, ?)",
-            [(number << _PAGE_BITS | n, checksum(page), page) for n, page in enumerate(postings.to_pages(segment))],
+            [
+                (number << _PAGE_BITS | n, checksum(page), page)
+                for n, page in enumerate(postings.to_pages(segment))
+            ],
         )
 
     def _delete(self, number: int) -> None:
@@ -130,7 +147,10 @@ class KeywordSegments:
         """Segments without their postings."""
         out = []
         for number in numbers:
-            sql = "SELECT width, checksum, rows, lengths, keys, ends FROM keyword_segments WHERE id = ?"
+            sql = (
+                "SELECT width, checksum, rows, lengths, keys, ends FROM keyword_segments WHERE "
+                "id = ?"
+            )
             width, check, *blobs = self._all(sql, (number,))[0]
             if checksum(*blobs) != check or width not in (1, 2, 4):
                 raise self.damaged("a segment does not match its checksum")
@@ -150,14 +170,22 @@ class KeywordSegments:
                 raise self.damaged("a page does not match its checksum")
             pages.append(postings.from_page(page, stored.width))
         segment = stored.segment
-        places: Any = np.concatenate([p for p, _ in pages]) if pages else np.zeros(0, dtype=np.uint16)
+        places: Any = (
+            np.concatenate([p for p, _ in pages]) if pages else np.zeros(0, dtype=np.uint16)
+        )
         codes: Any = np.concatenate([c for _, c in pages]) if pages else np.zeros(0, dtype=np.uint8)
         if len(places) != (segment.ends[-1] if len(segment.ends) else 0):
             raise self.damaged("pages are missing")
-        return postings.FullSegment(segment.rows, segment.lengths, segment.keys, segment.ends, places, codes)
+        return postings.FullSegment(
+            segment.rows, segment.lengths, segment.keys, segment.ends, places, codes
+        )
 
-    def load_pages(self, widths: dict[tuple[int, int], int]) -> dict[tuple[int, int], postings.Page]:
-        """Pages of postings by segment and number, given with the bytes of a code in their segment."""
+    def load_pages(
+        self, widths: dict[tuple[int, int], int]
+    ) -> dict[tuple[int, int], postings.Page]:
+        """Pages of postings by segment and number, given with the bytes of a code in their
+        segment.
+        """
         pages: dict[tuple[int, int], postings.Page] = {}
         ids = [number << _PAGE_BITS | page for number, page in widths]
         sql = "SELECT id, checksum, page FROM postings WHERE id IN ({})"
@@ -204,10 +232,14 @@ class KeywordSegments:
 
     def dead(self) -> NDArray[np.int64]:
         """The rows that are deleted but still in their segment, in ascending order."""
-        return np.asarray([r[0] for r in self._all("SELECT row FROM dead ORDER BY row")], dtype=np.int64)
+        return np.asarray(
+            [r[0] for r in self._all("SELECT row FROM dead ORDER BY row")], dtype=np.int64
+        )
 
     def _rewrite_dead(self, *, all_of_them: bool = False) -> None:
-        """Rewrites the segments with most dead rows until few of those are left, or every segment that has any."""
+        """Rewrites the segments with most dead rows until few of those are left, or every segment
+        that has any.
+        """
         dead = self.dead()
         total = self._own("SELECT coalesce(sum(count), 0) FROM keyword_segments")[0][0]
         most = 0 if all_of_them else max(self._sizes.seal_rows, total // self._sizes.dead_share)
@@ -225,21 +257,32 @@ class KeywordSegments:
                 break
 
     def scrub(self) -> None:
-        """Leaves nothing of dropped rows: no posting, and no word that no other row has; inside a transaction."""
+        """Leaves nothing of dropped rows: no posting, and no word that no other row has; inside a
+        transaction.
+        """
         self.words.flush()
         self.words.forget()
         self._rewrite_dead(all_of_them=True)
         self._db.execute("DELETE FROM dead")
         used: set[int] = set()
         for (keys,) in self._own("SELECT keys FROM keyword_segments"):
-            used.update((postings.ascending(keys) >> 1).tolist())  # a key is twice the number of a word, see `postings`
+            used.update(
+                (postings.ascending(keys) >> 1).tolist()
+            )  # a key is twice the number of a word, see `postings`
         used.update(self._unsealed_words().tolist())
-        unused = [(word,) for word, number in self._own("SELECT word, id FROM words") if number not in used]
+        unused = [
+            (word,)
+            for word, number in self._own("SELECT word, id FROM words")
+            if number not in used
+        ]
         self._db.executemany("DELETE FROM words WHERE word = ?", unused)
         self._connection.count_change("epoch")
 
     def _unsealed_words(self) -> NDArray[np.int64]:
-        sql = "SELECT head, body, exact FROM fields WHERE row > (SELECT value FROM meta WHERE key = 'sealed')"
+        sql = (
+            "SELECT head, body, exact FROM fields WHERE row > (SELECT value FROM meta WHERE key "
+            "= 'sealed')"
+        )
         return self.decode([blob for row in self._all(sql) for blob in row])[0]
 
     def audit(self) -> list[str]:
@@ -247,7 +290,10 @@ class KeywordSegments:
         faults = []
         self.words.flush()
         with self._connection.snapshot():
-            for counter, last in (("rows", "max(row) FROM chunks"), ("words", "max(id) FROM words")):
+            for counter, last in (
+                ("rows", "max(row) FROM chunks"),
+                ("words", "max(id) FROM words"),
+            ):
                 sql = f"SELECT (SELECT value FROM meta WHERE key = '{counter}') < (SELECT {last})"
                 if self._all(sql)[0][0]:
                     faults.append(f"the counter of {counter} is behind")
@@ -258,11 +304,21 @@ class KeywordSegments:
                 segment = self.load_full(number)
                 alive = postings.merge([(segment, ~np.isin(segment.rows, dead))])
                 covered += len(alive.rows)
-                sql = "SELECT row, head, body, exact FROM fields WHERE row BETWEEN ? AND ? ORDER BY row"
+                sql = (
+                    "SELECT row, head, body, exact FROM fields WHERE row BETWEEN ? AND ? ORDER "
+                    "BY row"
+                )
                 found = self._all(sql, (int(segment.rows[0]), int(segment.rows[-1])))
-                agree = agree and alive.same(self.build(found)) and bool(np.isin(segment.keys >> 1, known).all())
+                agree = (
+                    agree
+                    and alive.same(self.build(found))
+                    and bool(np.isin(segment.keys >> 1, known).all())
+                )
             agree = agree and bool(np.isin(self._unsealed_words(), known).all())
-            sql = "SELECT count(*) FROM fields WHERE row <= (SELECT value FROM meta WHERE key = 'sealed')"
+            sql = (
+                "SELECT count(*) FROM fields WHERE row <= (SELECT value FROM meta WHERE key = "
+                "'sealed')"
+            )
             agree = agree and covered == self._all(sql)[0][0]
         return faults if agree else [*faults, "the keyword table does not agree with itself"]
 

@@ -1,4 +1,6 @@
-"""The keyword index in memory as of one state of the file: segments, lengths, and which rows are dead."""
+"""The keyword index in memory as of one state of the file: segments, lengths, and which rows are
+dead.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +23,27 @@ _MASKS = 8
 
 
 class KeywordSnapshot:
-    """The keyword index at one moment; a place is the number of a chunk over all segments, dead ones included."""
+    """The keyword index at one moment; a place is the number of a chunk over all segments, dead
+    ones included.
+    """
 
     def __init__(
-        self, stamp: int, segments: Sequence[StoredSegment], *, dead: Ints, last: int, sealed: int, fetch: Fetch
+        self,
+        stamp: int,
+        segments: Sequence[StoredSegment],
+        *,
+        dead: Ints,
+        last: int,
+        sealed: int,
+        fetch: Fetch,
     ) -> None:
         self.stamp, self.segments, self.last, self.sealed = stamp, segments, last, sealed
         self._fetch = fetch
         self.rows: Ints = _joined([h.segment.rows for h in segments])
         self.lengths: Ints = _joined([h.segment.lengths for h in segments])
-        self.starts = np.concatenate(([0], np.cumsum([len(h.segment.rows) for h in segments]))).astype(np.int64)
+        self.starts = np.concatenate(
+            ([0], np.cumsum([len(h.segment.rows) for h in segments]))
+        ).astype(np.int64)
         self.alive: NDArray[np.bool_] | None = None
         if len(dead) and len(self.rows):
             gone = np.zeros(len(self.rows), dtype=bool)
@@ -77,7 +90,9 @@ class KeywordSnapshot:
             return [len(lists[key][0]) for key in keys]
         wanted = np.asarray(keys, dtype=np.int64)
         spans = [one.segment.spans(wanted) for one in self.segments]
-        return sum((ends - starts for starts, ends in spans), np.zeros(len(keys), dtype=np.int64)).tolist()
+        return sum(
+            (ends - starts for starts, ends in spans), np.zeros(len(keys), dtype=np.int64)
+        ).tolist()
 
     def lists(self, keys: Iterable[int]) -> dict[int, tuple[Places, Codes]]:
         """The places that have each key, in ascending order, with their codes."""
@@ -96,7 +111,9 @@ class KeywordSnapshot:
 
     def _gathered(self, keys: Sequence[int]) -> dict[int, tuple[Places, Codes]]:
         wanted = np.asarray(keys, dtype=np.int64)
-        spans = [tuple(ends.tolist() for ends in one.segment.spans(wanted)) for one in self.segments]
+        spans = [
+            tuple(ends.tolist() for ends in one.segment.spans(wanted)) for one in self.segments
+        ]
         pages = self._fetch(
             [
                 (one.number, page, one.width)
@@ -111,7 +128,9 @@ class KeywordSnapshot:
         for n, key in enumerate(keys):
             places: list[Any] = []
             codes: list[Codes] = []
-            for offset, one, (starts, ends) in zip(self.starts.tolist(), self.segments, spans, strict=False):
+            for offset, one, (starts, ends) in zip(
+                self.starts.tolist(), self.segments, spans, strict=False
+            ):
                 for some, some_codes in _pieces(one, starts[n], ends[n], pages):
                     places.append(some.astype(np.int32) + np.int32(offset))
                     codes.append(some_codes)
@@ -128,7 +147,9 @@ def _joined(parts: Sequence[Ints]) -> Ints:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def _pieces(one: StoredSegment, start: int, end: int, pages: dict[tuple[int, int], Page]) -> Iterable[Page]:
+def _pieces(
+    one: StoredSegment, start: int, end: int, pages: dict[tuple[int, int], Page]
+) -> Iterable[Page]:
     """The postings of a segment from `start` to `end`, page by page."""
     if isinstance(one.segment, FullSegment):
         if end > start:

@@ -43,7 +43,11 @@ class Keywords:
     """The part of a SQLite store that finds chunks by their words."""
 
     def __init__(
-        self, connection: Connection, chunks: ChunkReader, segments: KeywordSegments, sizes: SegmentSizes
+        self,
+        connection: Connection,
+        chunks: ChunkReader,
+        segments: KeywordSegments,
+        sizes: SegmentSizes,
     ) -> None:
         self._connection = connection
         self._all, self._all_in = connection.all, connection.all_in
@@ -67,10 +71,14 @@ class Keywords:
     def lexical(self, sought: Sought, limit: int, filters: Filters) -> Sequence[Scored]:
         if not sought:
             return []
-        return self._chunks.first(self._ask(lambda snapshot: self._ranked(snapshot, sought, limit, filters)), limit)
+        return self._chunks.first(
+            self._ask(lambda snapshot: self._ranked(snapshot, sought, limit, filters)), limit
+        )
 
     def _ask(self, question: Callable[[KeywordSnapshot], Answer]) -> Answer:
-        """An answer from the current snapshot, which is read again where a segment was replaced in between."""
+        """An answer from the current snapshot, which is read again where a segment was replaced in
+        between.
+        """
         for _ in range(_TRIES):
             try:
                 return question(self._snapshot())
@@ -81,11 +89,17 @@ class Keywords:
     def _snapshot(self) -> KeywordSnapshot:
         """The keyword index as it is now; only what changed since the last one is read."""
         known, connection = self._known, self._connection
-        if known is not None and not connection.is_writing() and (known.stamp,) == connection.values("chunks"):
+        if (
+            known is not None
+            and not connection.is_writing()
+            and (known.stamp,) == connection.values("chunks")
+        ):
             return known
         with connection.snapshot():
             self._segments.words.flush()
-            uncommitted = connection.is_writing() and connection.chunks_changed  # only this thread may see these
+            uncommitted = (
+                connection.is_writing() and connection.chunks_changed
+            )  # only this thread may see these
             (stamp,) = connection.values("chunks")
             known = self._known
             if known is not None and known.stamp == stamp and not uncommitted:
@@ -102,20 +116,37 @@ class Keywords:
         dead = self._segments.dead()
         have = {one.number: one for one in known.segments if one.number} if known else {}
         numbers = [r[0] for r in self._all("SELECT id FROM keyword_segments ORDER BY first")]
-        have |= {one.number: one for one in self._segments.load([n for n in numbers if n not in have])}
+        have |= {
+            one.number: one for one in self._segments.load([n for n in numbers if n not in have])
+        }
         unsealed: list[postings.FullSegment] = []
         after = sealed
         if known is not None and known.sealed == sealed:
-            unsealed = [one.segment for one in known.segments if isinstance(one.segment, postings.FullSegment)]
+            unsealed = [
+                one.segment
+                for one in known.segments
+                if isinstance(one.segment, postings.FullSegment)
+            ]
             after = known.last
-        rows = self._all("SELECT row, head, body, exact FROM fields WHERE row > ? ORDER BY row", (after,))
+        rows = self._all(
+            "SELECT row, head, body, exact FROM fields WHERE row > ? ORDER BY row", (after,)
+        )
         most = postings.MOST_ROWS
-        unsealed += [self._segments.build(rows[i : i + _BUILT]) for i in range(0, len(rows), _BUILT)]
-        if len(unsealed) > self._sizes.unsealed_parts and sum(len(s.rows) for s in unsealed) <= most:
+        unsealed += [
+            self._segments.build(rows[i : i + _BUILT]) for i in range(0, len(rows), _BUILT)
+        ]
+        if (
+            len(unsealed) > self._sizes.unsealed_parts
+            and sum(len(s.rows) for s in unsealed) <= most
+        ):
             unsealed = [postings.merge([(s, ~np.isin(s.rows, dead)) for s in unsealed])]
         segments = [have[n] for n in numbers]
-        segments += [postings.StoredSegment(0, segment, segment.codes.dtype.itemsize) for segment in unsealed]
-        return keyword_snapshot.KeywordSnapshot(stamp, segments, dead=dead, last=last, sealed=sealed, fetch=self._fetch)
+        segments += [
+            postings.StoredSegment(0, segment, segment.codes.dtype.itemsize) for segment in unsealed
+        ]
+        return keyword_snapshot.KeywordSnapshot(
+            stamp, segments, dead=dead, last=last, sealed=sealed, fetch=self._fetch
+        )
 
     def _fetch(self, wanted: Sequence[tuple[int, int, int]]) -> dict[tuple[int, int], Page]:
         """Pages of postings, from memory or from the file."""
@@ -148,12 +179,19 @@ class Keywords:
         """The numbers of the words that begin with each prefix."""
         self._segments.words.flush()
         sql = "SELECT id FROM words WHERE word >= ? AND word < ?"
-        return {p: [r[0] for r in self._all(sql, (p, p + "\U0010ffff"))] for p in dict.fromkeys(prefixes)}
+        return {
+            p: [r[0] for r in self._all(sql, (p, p + "\U0010ffff"))]
+            for p in dict.fromkeys(prefixes)
+        }
 
-    def _ranked(self, snapshot: KeywordSnapshot, sought: Sought, limit: int, filters: Filters) -> ScoredRows:
+    def _ranked(
+        self, snapshot: KeywordSnapshot, sought: Sought, limit: int, filters: Filters
+    ) -> ScoredRows:
         allowed = self._chunks.allowed(filters)
         passes = None if allowed is None else snapshot.mask(filters, allowed.rows)
-        numbers = self._numbers([*sought.words, *sought.exact, *(w for pair in sought.phrases for w in pair)])
+        numbers = self._numbers(
+            [*sought.words, *sought.exact, *(w for pair in sought.phrases for w in pair)]
+        )
         begun = self._numbers_beginning(sought.prefixes)
         # A key is twice the number of a word, and one more for its exact form (see `postings`).
         keys = [2 * n for n in numbers.values()] + [2 * n for some in begun.values() for n in some]
@@ -170,13 +208,19 @@ class Keywords:
         if sought.every:
             places, scores = ranking.all_of(parts, phrases, among)
         else:
-            places, scores = ranking.best(parts, phrases, limit, among, few=self._sizes.few_postings)
+            places, scores = ranking.best(
+                parts, phrases, limit, among, few=self._sizes.few_postings
+            )
         rows = snapshot.rows[places]
         order = np.lexsort((rows, -scores))
         return ScoredRows(rows.take(order), scores.take(order))
 
-    def _neighbours(self, rows: Sequence[int], firsts: Sequence[int], *, in_head: bool) -> Callable[[int, int], Floats]:
-        """A function that counts in these rows how often one word, of the first of all pairs, comes before another."""
+    def _neighbours(
+        self, rows: Sequence[int], firsts: Sequence[int], *, in_head: bool
+    ) -> Callable[[int, int], Floats]:
+        """A function that counts in these rows how often one word, of the first of all pairs, comes
+        before another.
+        """
         found = self._numbers_of(rows, self._connection.cache())
         none = np.zeros(0, dtype=np.int32)
         fields = [found.get(row, (none, 0, 0, 0)) for row in rows]
@@ -185,7 +229,9 @@ class Keywords:
         field = np.repeat(np.arange(len(counts)), counts)
         begins = np.zeros(max(int(flat.max(initial=0)), *firsts) + 1, dtype=bool)
         begins[firsts] = True
-        at = np.flatnonzero(begins.take(flat[:-1]) & (field[:-1] == field[1:]))  # no phrase reaches into the next field
+        at = np.flatnonzero(
+            begins.take(flat[:-1]) & (field[:-1] == field[1:])
+        )  # no phrase reaches into the next field
         before, after, owner = flat.take(at), flat.take(at + 1), field.take(at)
 
         def count(one: int, other: int) -> Floats:
@@ -202,14 +248,18 @@ class Keywords:
 
     def chunk_terms(self, rows: Sequence[int]) -> dict[int, FieldTerms]:
         found = self._fields_of(rows)
-        if len(found) == 1:  # of a note that was edited; without numpy, which takes longer to load than all of it
+        if (
+            len(found) == 1
+        ):  # of a note that was edited; without numpy, which takes longer to load than all of it
             ((row, blobs),) = found.items()
             try:
                 lists = [numbers_in(blob) for blob in blobs]
             except ValueError as error:
                 raise self._segments.damaged(error) from error
             return {row: FieldTerms(*map(tuple, self._spelled_out(lists)))}
-        numbers, counts = self._segments.decode([blob for fields in found.values() for blob in fields])
+        numbers, counts = self._segments.decode(
+            [blob for fields in found.values() for blob in fields]
+        )
         (flat,) = self._spelled_out([numbers.tolist()])
         ends = [0, *counts.cumsum().tolist()]
         fields = [tuple(flat[start:end]) for start, end in pairwise(ends)]
@@ -223,16 +273,23 @@ class Keywords:
             raise self._segments.damaged("a passage has a word that is not there") from error
 
     def _words(self, wanted: Set[int]) -> Mapping[int, str]:
-        """Words by number: the few that are asked for, and all of them where more is asked of the same index."""
+        """Words by number: the few that are asked for, and all of them where more is asked of the
+        same index.
+        """
         self._segments.words.flush()
-        stamp = self._all("SELECT key, value FROM meta WHERE key IN ('words', 'epoch') ORDER BY key")
+        stamp = self._all(
+            "SELECT key, value FROM meta WHERE key IN ('words', 'epoch') ORDER BY key"
+        )
         if self._spelled[0] == stamp:
             return self._spelled[1]
         first, self._asked = self._asked != stamp, stamp
         if first and len(wanted) <= _FEW_WORDS:
             sql = "SELECT id, word FROM words WHERE id IN (SELECT value FROM json_each(?))"
             return dict(self._all(sql, (json.dumps(sorted(wanted)),)))
-        self._spelled = stamp, {number: word for word, number in self._all("SELECT word, id FROM words")}
+        self._spelled = (
+            stamp,
+            {number: word for word, number in self._all("SELECT word, id FROM words")},
+        )
         return self._spelled[1]
 
     def term_places(self, rows: Sequence[int], sought: Sought) -> Placed:
@@ -246,7 +303,11 @@ class Keywords:
         exact = {numbers[word] for word in sought.exact if word in numbers}
         terms += [(number, many + n) for n, number in enumerate(exact)]
         found = self._numbers_of(rows, cache)
-        flat = np.concatenate([one[0] for one in found.values()]) if found else np.zeros(0, dtype=np.int32)
+        flat = (
+            np.concatenate([one[0] for one in found.values()])
+            if found
+            else np.zeros(0, dtype=np.int32)
+        )
         counts = np.array([one[1:] for one in found.values()], dtype=np.int64).ravel()
         wanted = np.zeros(int(flat.max(initial=0)) + 1, dtype=bool)
         wanted[[number for number, _ in terms if number < len(wanted)]] = True
@@ -255,7 +316,11 @@ class Keywords:
         field = np.searchsorted(ends, hits, side="right")
         inside = hits - (ends - counts)[field]
         at, term = _terms_of(flat[hits], terms)
-        chunk, kind, place = field[at] // 3, field[at] % 3, inside[at]  # a chunk has three fields: head, body, exact
+        chunk, kind, place = (
+            field[at] // 3,
+            field[at] % 3,
+            inside[at],
+        )  # a chunk has three fields: head, body, exact
         head, body, form = kind == 0, (kind == 1) & (term < many), (kind == 2) & (term >= many)
         each = np.sort(chunk[form] * (many + len(exact)) + term[form])
         first = np.ones(len(each), dtype=bool)  # np.unique would load numpy.ma
@@ -263,14 +328,22 @@ class Keywords:
         once = each[first] // max(1, many + len(exact))
         in_body = np.array((chunk[body], term[body], place[body]))
         in_head = np.array((chunk[head], term[head]))[:, term[head] < many]
-        return Placed(list(found), counts[1::3], in_body, in_head, np.bincount(once, minlength=len(found)))
+        return Placed(
+            list(found), counts[1::3], in_body, in_head, np.bincount(once, minlength=len(found))
+        )
 
     def _numbers_of(self, rows: Sequence[int], cache: ReadCache | None) -> dict[int, Terms]:
         known = {} if cache is None or len(rows) > AT_ONCE else cache.terms
-        at_hand = {row: terms for row, terms in zip(rows, map(known.get, rows), strict=True) if terms is not None}
+        at_hand = {
+            row: terms
+            for row, terms in zip(rows, map(known.get, rows), strict=True)
+            if terms is not None
+        }
         if todo := [row for row in rows if row not in at_hand] if len(at_hand) < len(rows) else ():
             found = self._fields_of(todo)
-            numbers, counts = self._segments.decode([blob for fields in found.values() for blob in fields])
+            numbers, counts = self._segments.decode(
+                [blob for fields in found.values() for blob in fields]
+            )
             numbers, sizes, end = numbers.astype("i4"), counts.tolist(), 0
             for n, row in enumerate(found):
                 head, body, exact = sizes[3 * n : 3 * n + 3]
@@ -285,8 +358,12 @@ class Keywords:
         numbers = self._numbers(wanted)
 
         def count(snapshot: KeywordSnapshot) -> TermCounts:
-            found = dict(zip(numbers, snapshot.found_in([2 * n for n in numbers.values()]), strict=True))
-            return TermCounts(snapshot.count, snapshot.mean_length, {word: found.get(word, 0) for word in wanted})
+            found = dict(
+                zip(numbers, snapshot.found_in([2 * n for n in numbers.values()]), strict=True)
+            )
+            return TermCounts(
+                snapshot.count, snapshot.mean_length, {word: found.get(word, 0) for word in wanted}
+            )
 
         return self._ask(count)
 
@@ -296,13 +373,22 @@ class Keywords:
             return set()
         rarest = min(counts, key=lambda term: (counts[term], term))
         key = 2 * self._numbers([rarest])[rarest]
-        rows: list[int] = self._ask(lambda snapshot: snapshot.rows[snapshot.lists([key])[key][0]].tolist())
-        sql = "SELECT DISTINCT d.path FROM chunks c JOIN documents d ON d.id = c.document WHERE c.row IN ({})"
+        rows: list[int] = self._ask(
+            lambda snapshot: snapshot.rows[snapshot.lists([key])[key][0]].tolist()
+        )
+        sql = (
+            "SELECT DISTINCT d.path FROM chunks c JOIN documents d ON d.id = c.document WHERE "
+            "c.row IN ({})"
+        )
         return {r[0] for r in self._all_in(sql, rows)}
 
 
-def _terms_of(numbers: NDArray[Any], terms: Sequence[tuple[int, int]]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Which of some numbers belong to terms, and to which; a word with a sought prefix may belong to several."""
+def _terms_of(
+    numbers: NDArray[Any], terms: Sequence[tuple[int, int]]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Which of some numbers belong to terms, and to which; a word with a sought prefix may belong
+    to several.
+    """
     known, names = np.asarray(sorted(terms), dtype=np.int64).reshape(-1, 2).T
     first = np.searchsorted(known, numbers)
     often = np.searchsorted(known, numbers, side="right") - first

@@ -1,8 +1,8 @@
 """The best chunks by BM25, exactly, without scoring all that match.
 
-The rarest term comes first. Once enough chunks are in, and the terms that are left could not lift another one among
-them, those terms are only looked up for the chunks that are in (MaxScore). A sum is always made in the same order, so
-that equal scores are equal to the last bit.
+The rarest term comes first. Once enough chunks are in, and the terms that are left could not lift
+another one among them, those terms are only looked up for the chunks that are in (MaxScore). A sum
+is always made in the same order, so that equal scores are equal to the last bit.
 """
 
 from __future__ import annotations
@@ -27,12 +27,16 @@ _NONE: Postings = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
 
 Count = Callable[[int, int], Floats]
 Neighbours = Callable[[Places], Count]
-"""Reads chunks, and returns a function that counts in each how often one word comes directly before another."""
+"""Reads chunks, and returns a function that counts in each how often one word comes directly before
+another.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing that is sought: its weight, the places that have it, ascending, and a count from the code of each."""
+    """One thing that is sought: its weight, the places that have it, ascending, and a count from
+    the code of each.
+    """
 
     weight: float
     places: Places
@@ -43,7 +47,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Two adjacent words: the places that have both, and how often they could be neighbours there."""
+    """Two adjacent words: the places that have both, and how often they could be neighbours
+    there.
+    """
 
     weight: float
     words: tuple[int, int]
@@ -54,7 +60,9 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """The chunks that are ranked: what the length of each counts, how to read them, and which pass the filter."""
+    """The chunks that are ranked: what the length of each counts, how to read them, and which pass
+    the filter.
+    """
 
     norms: Floats
     neighbours: Neighbours
@@ -69,7 +77,8 @@ class Among:
 def best(
     parts: Sequence[Part], phrases: Sequence[Phrase], limit: int, among: Among, *, few: int
 ) -> tuple[Places, Floats]:
-    """The places of the `limit` best with all that tie with the last, and their scores, in no order.
+    """The places of the `limit` best with all that tie with the last, and their scores, in no
+    order.
 
     A `few` postings are all scored, which is faster than finding out which of them matter.
     """
@@ -94,7 +103,9 @@ def best(
 
 
 def _reach(parts: Sequence[Part], phrases: Sequence[Phrase]) -> float:
-    """The most that a chunk could score that has only these; phrases of other words it cannot have."""
+    """The most that a chunk could score that has only these; phrases of other words it cannot
+    have.
+    """
     words = {p.word for p in parts}
     likely = sum(p.weight for p in phrases if words.issuperset(p.words))
     return (sum(p.weight for p in parts) + likely) * (K1 + 1)
@@ -104,14 +115,22 @@ class Totals:
     """The scores so far of the chunks that may still be among the best."""
 
     def __init__(self, limit: int, among: Among) -> None:
-        self._limit, self._gain, self._neighbours, self._passes = limit, among.gain, among.neighbours, among.passes
+        self._limit, self._gain, self._neighbours, self._passes = (
+            limit,
+            among.gain,
+            among.neighbours,
+            among.passes,
+        )
         self._scores = np.zeros(len(among.norms), dtype=np.float64)
         self._seen = np.zeros(len(among.norms), dtype=bool)
         self._places: Places = np.zeros(0, dtype=np.int32)
 
     def closed(self, rest: float) -> bool:
         """Whether no unseen chunk can still reach the top `limit`."""
-        return len(self._places) >= self._limit and _nth(self._scores.take(self._places), self._limit) > rest * _SLACK
+        return (
+            len(self._places) >= self._limit
+            and _nth(self._scores.take(self._places), self._limit) > rest * _SLACK
+        )
 
     def admit(self, places: Places) -> None:
         """Lets chunks in whatever they score, if they pass the filter."""
@@ -132,7 +151,9 @@ class Totals:
         self._scores[places] += self._gain(part.weight, places, part.often(codes))
 
     def add_all(self, parts: Sequence[Part]) -> None:
-        """Scores words, before any other, for all chunks that have them; each sum is made in the order of these."""
+        """Scores words, before any other, for all chunks that have them; each sum is made in the
+        order of these.
+        """
         if not parts:
             return
         places = np.concatenate([part.places for part in parts])
@@ -144,7 +165,9 @@ class Totals:
         self._seen[places] = True
         self._places = np.flatnonzero(self._seen).astype(np.int32)
         gains = self._gain(weights, places, often)
-        self._scores = np.bincount(places, gains, minlength=len(self._scores)).astype(np.float64, copy=False)
+        self._scores = np.bincount(places, gains, minlength=len(self._scores)).astype(
+            np.float64, copy=False
+        )
 
     def prune(self, rest: float) -> None:
         """Leaves out chunks that can no longer be among the best."""
@@ -163,7 +186,9 @@ class Totals:
         hopes = np.zeros(len(places), dtype=np.float64)
         for phrase in phrases:
             at, there = find(places, phrase.places)
-            hopes[at[there]] += self._gain(phrase.weight, phrase.places[there], phrase.at_most[there])
+            hopes[at[there]] += self._gain(
+                phrase.weight, phrase.places[there], phrase.at_most[there]
+            )
         scores = self._scores.take(places)
         reach = scores + hopes
         order = np.flatnonzero(reach * _SLACK >= _nth(scores, self._limit))
@@ -202,7 +227,9 @@ def all_of(parts: Sequence[Part], phrases: Sequence[Phrase], among: Among) -> tu
         places, counted = places[there], [often[there] for often in counted]
     scores = np.zeros(len(places), dtype=np.float64)
     for part in parts:
-        scores += among.gain(part.weight, places, part.often(part.codes[find(part.places, places)[0]]))
+        scores += among.gain(
+            part.weight, places, part.often(part.codes[find(part.places, places)[0]])
+        )
     for phrase, often in zip(phrases, counted, strict=True):
         scores += among.gain(phrase.weight, places, often)
     return places, scores
@@ -230,28 +257,43 @@ def parts_of(
     numbers: Mapping[str, int],
     begun: Mapping[str, list[int]],
 ) -> list[Part]:
-    """What is sought except phrases, the heaviest first; `begun` has the numbers of the words of each prefix."""
+    """What is sought except phrases, the heaviest first; `begun` has the numbers of the words of
+    each prefix.
+    """
     often = _in_text if sought.in_head else _in_body
     found: list[tuple[str, str, Postings, Callable[[Codes], Floats]]] = [
         ("", word, lists[2 * numbers[word]] if word in numbers else _NONE, often)
         for word in dict.fromkeys(sought.words)
     ]
-    found += [("prefix", prefix, _any_of([lists[2 * n] for n in some]), often) for prefix, some in begun.items()]
+    found += [
+        ("prefix", prefix, _any_of([lists[2 * n] for n in some]), often)
+        for prefix, some in begun.items()
+    ]
     found += [
         ("exact", word, lists[2 * numbers[word] + 1] if word in numbers else _NONE, _in_exact)
         for word in dict.fromkeys(sought.exact)
     ]
     if not sought.in_head:
-        found = [(kind, term, _of_body(some) if count is often else some, count) for kind, term, some, count in found]
-    weighed = [(-idf(chunks, len(some[0])), kind, term, some, count) for kind, term, some, count in found]
+        found = [
+            (kind, term, _of_body(some) if count is often else some, count)
+            for kind, term, some, count in found
+        ]
+    weighed = [
+        (-idf(chunks, len(some[0])), kind, term, some, count) for kind, term, some, count in found
+    ]
     weighed.sort(key=lambda w: w[:3])
     return [
-        Part(-weight, *some, count, 0 if kind else numbers.get(term, 0)) for weight, kind, term, some, count in weighed
+        Part(-weight, *some, count, 0 if kind else numbers.get(term, 0))
+        for weight, kind, term, some, count in weighed
     ]
 
 
-def phrases_of(sought: Sought, lists: Mapping[int, Postings], chunks: int, numbers: Mapping[str, int]) -> list[Phrase]:
-    """The phrases that are sought, the heaviest first; one weighs as much as its two words in one chunk do."""
+def phrases_of(
+    sought: Sought, lists: Mapping[int, Postings], chunks: int, numbers: Mapping[str, int]
+) -> list[Phrase]:
+    """The phrases that are sought, the heaviest first; one weighs as much as its two words in one
+    chunk do.
+    """
     out, words = [], set(sought.words)
     for pair in dict.fromkeys(sought.phrases):
         one, other = (lists[2 * numbers[w]] if w in numbers else _NONE for w in pair)
@@ -266,7 +308,10 @@ def phrases_of(sought: Sought, lists: Mapping[int, Postings], chunks: int, numbe
         ids = numbers.get(pair[0], 0), numbers.get(pair[1], 0)
         out.append((-idf(chunks, len(places)), pair, ids, places, at_most, alone))
     out.sort(key=lambda p: p[:2])
-    return [Phrase(-weight, ids, places, at_most, alone) for weight, _, ids, places, at_most, alone in out]
+    return [
+        Phrase(-weight, ids, places, at_most, alone)
+        for weight, _, ids, places, at_most, alone in out
+    ]
 
 
 def _of_body(some: Postings) -> Postings:

@@ -1,4 +1,6 @@
-"""What searches read of chunks, cached for one state of the index: questions come back to the same chunks."""
+"""What searches read of chunks, cached for one state of the index: questions come back to the same
+chunks.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +12,23 @@ from notewell.types import Chunk, Relations
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Terms = tuple["NDArray[Any]", int, int, int]  # numbers of terms; how many are in the head, in the body, exact forms
+Terms = tuple[
+    "NDArray[Any]", int, int, int
+]  # numbers of terms; how many are in the head, in the body, exact forms
 MOST = 16_384  # entries; a chunk takes about two kilobytes
-AT_ONCE = 2_048  # a caller that asks for more reads all of the index, and would only push out what questions need
+# a caller that asks for more reads all of the index, and would only push out what questions need
+AT_ONCE = 2_048
 
 
 @dataclass(frozen=True, slots=True)
 class ReadCache:
-    """Chunks, their terms and relations by row, and the numbers of words (None: there is no such word)."""
+    """Chunks, their terms and relations by row, and the numbers of words (None: there is no such
+    word).
+    """
 
-    stamp: tuple[Any, ...]  # entries were read at or after it; a later state has another, so none is used when stale
+    stamp: tuple[
+        Any, ...
+    ]  # entries were read at or after it; a later state has another, so none is used when stale
     chunks: dict[int, Chunk] = field(default_factory=dict)
     terms: dict[int, Terms] = field(default_factory=dict)
     relations: dict[int, Relations | None] = field(default_factory=dict)

@@ -1,7 +1,8 @@
 """Copies of chunks, groups of copies, contradictions, and what replaced what.
 
-Everything is keyed by row or by form and is deleted with its chunk, so when the newest copy is deleted the next one
-becomes visible by itself. Every look-up is by index and limited: none grows with the number of notes.
+Everything is keyed by row or by form and is deleted with its chunk, so when the newest copy is
+deleted the next one becomes visible by itself. Every look-up is by index and limited: none grows
+with the number of notes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ _PER_TRAIT = 8
 _IN_GROUP = 64
 _STALE_SHARE = 10
 _IN = 400
-# Each half is in the order of its index, so that the first rows are found without reading all of the group.
+# Each half is in the order of its index, so that the first rows are found without reading all of
+# the group.
 _GROUP = (
     "SELECT row, id, standing FROM copies WHERE form = {0} AND joined IS NULL"
     " UNION ALL SELECT row, id, standing FROM copies WHERE joined = {0} ORDER BY standing DESC, id"
@@ -39,7 +41,9 @@ _HAS_COPIES = (
 class Relations:
     """The part of a SQLite store that keeps the relations between chunks."""
 
-    def __init__(self, connection: Connection, chunks: ChunkReader, sizes: SegmentSizes = DEFAULT_SIZES) -> None:
+    def __init__(
+        self, connection: Connection, chunks: ChunkReader, sizes: SegmentSizes = DEFAULT_SIZES
+    ) -> None:
         self._connection, self._db = connection, connection.db
         self._all, self._all_in = connection.all, connection.all_in
         self._chunks, self._sizes = chunks, sizes
@@ -81,10 +85,17 @@ class Relations:
         chunks = self._chunks.chunks(list(rows.values()))
         return {form: chunks[row] for form, row in rows.items() if row in chunks}
 
-    def known_forms(self, forms: Sequence[bytes], traits: Sequence[int]) -> tuple[set[bytes], set[int]]:
+    def known_forms(
+        self, forms: Sequence[bytes], traits: Sequence[int]
+    ) -> tuple[set[bytes], set[int]]:
         known: set[bytes] = set()
-        for part in in_parts(sorted(forms), _IN):  # in the order of the index, so that no page of it is read twice
-            asked = f"WITH asked (form) AS (VALUES {','.join(['(?)'] * len(part))}) SELECT form FROM asked"
+        for part in in_parts(
+            sorted(forms), _IN
+        ):  # in the order of the index, so that no page of it is read twice
+            asked = (
+                f"WITH asked (form) AS (VALUES {','.join(['(?)'] * len(part))}) SELECT form "
+                "FROM asked"
+            )
             for column in ("form", "joined"):
                 sql = f"{asked} WHERE EXISTS (SELECT 1 FROM copies c WHERE c.{column} = asked.form)"
                 known.update(form for (form,) in self._all(sql, part))
@@ -92,14 +103,23 @@ class Relations:
             "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM traits t WHERE t.trait = value"
             " AND (t.row IN (SELECT row FROM copies) OR t.row IN (SELECT row FROM forms)))"
         )
-        found = {trait for (trait,) in self._all(sql, (json.dumps(sorted(map(_stored_trait, traits))),))}
+        found = {
+            trait for (trait,) in self._all(sql, (json.dumps(sorted(map(_stored_trait, traits))),))
+        }
         return known, {trait for trait in traits if _stored_trait(trait) in found}
 
     def put_copies(self, copies: Sequence[Copy]) -> None:
         rows = [(c.chunk.row,) for c in copies]
-        copies = sorted(copies, key=lambda c: c.form)  # in the order of the indexes: each page is changed once
+        copies = sorted(
+            copies, key=lambda c: c.form
+        )  # in the order of the indexes: each page is changed once
         traits = sorted((_stored_trait(trait), c.chunk.row) for c in copies for trait in c.traits)
-        pairs = [pair for c in copies for other in c.conflicts for pair in ((c.form, other), (other, c.form))]
+        pairs = [
+            pair
+            for c in copies
+            for other in c.conflicts
+            for pair in ((c.form, other), (other, c.form))
+        ]
         with self._connection.writing():
             self._db.executemany("INSERT OR IGNORE INTO traits VALUES (?, ?)", traits)
             self._db.executemany("INSERT OR IGNORE INTO conflicts VALUES (?, ?)", pairs)
@@ -107,7 +127,16 @@ class Relations:
             self._db.executemany(
                 "INSERT INTO copies VALUES (?, ?, ?, ?, ?) ON CONFLICT (row) DO UPDATE SET"
                 " form = excluded.form, joined = excluded.joined, standing = excluded.standing",
-                [(c.chunk.row, c.form, None if c.group == c.form else c.group, c.standing, c.chunk.id) for c in copies],
+                [
+                    (
+                        c.chunk.row,
+                        c.form,
+                        None if c.group == c.form else c.group,
+                        c.standing,
+                        c.chunk.id,
+                    )
+                    for c in copies
+                ],
             )
             self._db.executemany(
                 "INSERT OR IGNORE INTO replaced VALUES (?, ?, ?)",
@@ -117,7 +146,10 @@ class Relations:
             self._connection.count_change("judged")
 
     def disputed(self, limit: int) -> list[int]:
-        sql = "SELECT row FROM copies WHERE form IN (SELECT one FROM conflicts) ORDER BY row DESC LIMIT ?"
+        sql = (
+            "SELECT row FROM copies WHERE form IN (SELECT one FROM conflicts) ORDER BY row DESC "
+            "LIMIT ?"
+        )
         return [row for (row,) in self._all(sql, (limit,))]
 
     def copied(self, limit: int) -> list[int]:
@@ -126,7 +158,10 @@ class Relations:
         return [row for (row,) in self._all(sql, (limit,))]
 
     def judgements(self, rows: Sequence[int]) -> dict[int, Judgement]:
-        sql = "SELECT row, form, group_form FROM copies WHERE row IN ({}) AND row NOT IN (SELECT row FROM unjudged)"
+        sql = (
+            "SELECT row, form, group_form FROM copies WHERE row IN ({}) AND row NOT IN (SELECT "
+            "row FROM unjudged)"
+        )
         found = self._all_in(sql, rows, most=_IN)
         against: dict[bytes, list[bytes]] = defaultdict(list)
         sql = "SELECT one, other FROM conflicts WHERE one IN ({}) ORDER BY other"
@@ -136,7 +171,9 @@ class Relations:
 
     def join(self, form: bytes, group: bytes) -> None:
         with self._connection.writing():
-            self._db.execute("UPDATE copies SET joined = nullif(?, form) WHERE form = ?", (group, form))
+            self._db.execute(
+                "UPDATE copies SET joined = nullif(?, form) WHERE form = ?", (group, form)
+            )
             self._connection.count_change("judged")
 
     def reset_judgements(self) -> None:
@@ -148,8 +185,12 @@ class Relations:
             self._connection.count_change("judged")
 
     def sweep_traits(self, *, all_of_them: bool = False) -> None:
-        """Deletes traits of forms that are gone; it reads every trait, so it waits for many; inside a transaction."""
-        stale, forms = self._all("SELECT value, (SELECT count(*) FROM copies) FROM meta WHERE key = 'stale_forms'")[0]
+        """Deletes traits of forms that are gone; it reads every trait, so it waits for many; inside
+        a transaction.
+        """
+        stale, forms = self._all(
+            "SELECT value, (SELECT count(*) FROM copies) FROM meta WHERE key = 'stale_forms'"
+        )[0]
         if stale > (0 if all_of_them else max(self._sizes.stale_traits, forms // _STALE_SHARE)):
             used = "SELECT row FROM copies UNION ALL SELECT row FROM forms"
             self._db.execute(f"DELETE FROM traits WHERE row NOT IN ({used})")
@@ -171,7 +212,9 @@ class Relations:
         rows = list(by_row)
         allowed = self._chunks.allowed(filters)
         heads = self._heads(rows, allowed)
-        disputed, replaced = self._all("SELECT EXISTS (SELECT 1 FROM conflicts), EXISTS (SELECT 1 FROM replaced)")[0]
+        disputed, replaced = self._all(
+            "SELECT EXISTS (SELECT 1 FROM conflicts), EXISTS (SELECT 1 FROM replaced)"
+        )[0]
         conflicts = self._conflicts(rows, allowed) if disputed else {}
         if not (heads or conflicts or replaced):
             return {}
@@ -192,11 +235,18 @@ class Relations:
         own = [chunk.row, *(row for (row,) in named)]
         marks = ",".join("?" * len(own))
         groups = f"IN (SELECT group_form FROM copies WHERE row IN ({marks}))"
-        sql = f"SELECT row FROM copies WHERE joined {groups} OR (form {groups} AND joined IS NULL) LIMIT ?"
+        sql = (
+            f"SELECT row FROM copies WHERE joined {groups} OR (form {groups} AND joined IS "
+            "NULL) LIMIT ?"
+        )
         rows = {*own, *(row for (row,) in self._all(sql, (*own, *own, _IN_GROUP)))}
         others = self._chunks.chunks(sorted(rows - {chunk.row}))
         related = self.related(list(others.values()), Filters())
-        return [c for row, c in others.items() if row in related and related[row].superseded_by == chunk.id]
+        return [
+            c
+            for row, c in others.items()
+            if row in related and related[row].superseded_by == chunk.id
+        ]
 
     def _heads(self, rows: Sequence[int], allowed: AllowedRows | None) -> dict[int, int]:
         """The row that represents the group of each row, where that is another one."""
@@ -208,14 +258,18 @@ class Relations:
         for row, best, group in self._all_in(sql, rows, most=_IN):
             heads[row] = best
             if best != row and allowed is not None and best not in allowed:
-                heads[row] = next((r for r, _ in self._group(group, _IN_GROUP) if r in allowed), row)
+                heads[row] = next(
+                    (r for r, _ in self._group(group, _IN_GROUP) if r in allowed), row
+                )
         return {row: head for row, head in heads.items() if head != row}
 
     def _group(self, group: bytes, limit: int) -> list[tuple[int, str]]:
         """Rows and ids of a group, the one that represents it first."""
         return [(r[0], r[1]) for r in self._all(f"{_GROUP.format('?1')} LIMIT ?2", (group, limit))]
 
-    def _conflicts(self, rows: Sequence[int], allowed: AllowedRows | None) -> dict[int, list[tuple[int, str]]]:
+    def _conflicts(
+        self, rows: Sequence[int], allowed: AllowedRows | None
+    ) -> dict[int, list[tuple[int, str]]]:
         """Rows and ids of the newest chunks that contradict each row."""
         sql = (
             "SELECT k.row, (SELECT h.group_form FROM copies h WHERE h.form = x.other LIMIT 1)"
@@ -224,12 +278,16 @@ class Relations:
         conflicts: dict[int, list[tuple[int, str]]] = defaultdict(list)
         for row, group in dict.fromkeys(self._all_in(sql, rows, most=_IN)):
             members = self._group(group, 1 if allowed is None else _IN_GROUP)
-            head = next(((r, i) for r, i in members if r != row and (allowed is None or r in allowed)), None)
+            head = next(
+                ((r, i) for r, i in members if r != row and (allowed is None or r in allowed)), None
+            )
             if head:
                 conflicts[row].append(head)
         return conflicts
 
-    def _claims_on(self, names: Sequence[str], allowed: AllowedRows | None) -> dict[str, list[tuple[str, int]]]:
+    def _claims_on(
+        self, names: Sequence[str], allowed: AllowedRows | None
+    ) -> dict[str, list[tuple[str, int]]]:
         """Which rows claim to replace what has one of these names, and which part of it."""
         claims: dict[str, list[tuple[str, int]]] = defaultdict(list)
         sql = "SELECT target, part, row FROM replaced WHERE target IN ({}) ORDER BY row"
@@ -240,11 +298,15 @@ class Relations:
 
     def _claimed_by(self, rows: Sequence[int]) -> dict[int, set[str]]:
         claimed: dict[int, set[str]] = defaultdict(set)
-        for row, target in self._all_in("SELECT row, target FROM replaced WHERE row IN ({})", rows, most=_IN):
+        for row, target in self._all_in(
+            "SELECT row, target FROM replaced WHERE row IN ({})", rows, most=_IN
+        ):
             claimed[row].add(target)
         return claimed
 
 
 def _stored_trait(trait: int) -> int:
-    """The low 32 bits of a trait, as a signed number. Collisions are rare and only cost one extra comparison."""
+    """The low 32 bits of a trait, as a signed number. Collisions are rare and only cost one extra
+    comparison.
+    """
     return (trait & 0xFFFFFFFF) - (1 << 31)

@@ -1,6 +1,7 @@
 """The schema of the SQLite index, and the migrations that bring an older file up to date.
 
-Append to `MIGRATIONS`, never edit: `user_version` counts those that ran. Each is a function with a name and a test.
+Append to `MIGRATIONS`, never edit: `user_version` counts those that ran. Each is a function with a
+name and a test.
 """
 
 from __future__ import annotations
@@ -34,13 +35,17 @@ COUNTERS = (
 
 
 def create_tables(db: apsw.Connection) -> None:
-    """Schema 1: everything in schema.sql, whose very spaces are compared with those of a file (`is_expected`)."""
+    """Schema 1: everything in schema.sql, whose very spaces are compared with those of a file
+    (`is_expected`).
+    """
     db.execute(Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")).fetchall()
     db.executemany("INSERT INTO meta VALUES (?, 0)", [(key,) for key in COUNTERS])
 
 
 def add_windows(db: apsw.Connection) -> None:
-    """Schema 2: the windows of texts (see `window_codes`), each with a vector of the same text and model."""
+    """Schema 2: the windows of texts (see `window_codes`), each with a vector of the same text and
+    model.
+    """
     db.execute(
         """
         CREATE TABLE windows (
@@ -64,8 +69,8 @@ def check_version(db: apsw.Connection, name: str) -> None:
     try:
         version = version_of(db)
     except apsw.IOError:
-        # The first page does not match its checksum. If it names a plausible later version, a newer program may have
-        # written it without checksums: it is left alone, like any newer file.
+        # The first page does not match its checksum. If it names a plausible later version, a newer
+        # program may have written it without checksums: it is left alone, like any newer file.
         version = _version_in_header(name)
         if not len(MIGRATIONS) < version < _PLAUSIBLE_VERSION:
             raise
@@ -74,7 +79,10 @@ def check_version(db: apsw.Connection, name: str) -> None:
             raise _foreign(name)
     if version > len(MIGRATIONS):
         raise StoreVersionError(
-            f"the index {name} was written by a newer notewell (schema {version}; this one knows {len(MIGRATIONS)})",
+            (
+                f"the index {name} was written by a newer notewell (schema {version}; this one knows "
+                f"{len(MIGRATIONS)})"
+            ),
             hint="upgrade notewell, or keep a second index with index.path",
         )
 
@@ -107,7 +115,9 @@ def _expected(migrations: tuple[Callable[[apsw.Connection], None], ...]) -> list
 
 
 def _foreign(name: str) -> StoreError:
-    return StoreError(f"{name} is a database of another program", hint="set index.path to another file")
+    return StoreError(
+        f"{name} is a database of another program", hint="set index.path to another file"
+    )
 
 
 def _one(db: apsw.Connection, sql: str) -> Any:
@@ -115,6 +125,8 @@ def _one(db: apsw.Connection, sql: str) -> Any:
 
 
 def _version_in_header(name: str) -> int:
-    """The version in the header of a file (bytes 60 to 63) if bytes 68 to 71 have our application id, else 0."""
+    """The version in the header of a file (bytes 60 to 63) if bytes 68 to 71 have our application
+    id, else 0.
+    """
     head = ANYWHERE.read(name, most=100, cut=True)
     return int.from_bytes(head[60:64]) if int.from_bytes(head[68:72]) == APPLICATION_ID else 0

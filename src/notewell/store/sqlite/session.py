@@ -34,7 +34,9 @@ _FAULTS = {  # what must not be there, and the rows that would be it
 class Session:
     """The part of a SQLite store that remembers values and looks after the whole file."""
 
-    def __init__(self, connection: Connection, keywords: Keywords, vectors: VectorTable, relations: Relations) -> None:
+    def __init__(
+        self, connection: Connection, keywords: Keywords, vectors: VectorTable, relations: Relations
+    ) -> None:
         self._connection, self._all = connection, connection.all
         self._keywords, self._vectors, self._relations = keywords, vectors, relations
 
@@ -45,7 +47,9 @@ class Session:
         return self._connection.meta()
 
     def remembered(self) -> dict[str, Any]:
-        return {key: value for key, value in self._connection.meta().items() if key not in _OWN_KEYS}
+        return {
+            key: value for key, value in self._connection.meta().items() if key not in _OWN_KEYS
+        }
 
     def set_meta(self, key: str, value: str | int) -> None:
         with self._connection.writing():
@@ -54,9 +58,14 @@ class Session:
     def counts(self) -> dict[str, int]:
         """The number of documents, chunks and vectors, and the bytes of the file with its WAL."""
         documents, chunks, vectors = self._all(
-            "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks), (SELECT count(*) FROM vectors)"
+            "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks), (SELECT "
+            "count(*) FROM vectors)"
         )[0]
-        files = [Path(self._connection.name + end) for end in ("", "-wal")] if self._connection.file else []
+        files = (
+            [Path(self._connection.name + end) for end in ("", "-wal")]
+            if self._connection.file
+            else []
+        )
         size = sum(file.stat().st_size for file in files if file.exists())
         return {"documents": documents, "chunks": chunks, "vectors": vectors, "bytes": size}
 
@@ -65,18 +74,25 @@ class Session:
         name = self._connection.name
         found = self._connection.verdict("quick_check")
         if found != "ok":
-            raise StoreDamagedError(f"the index {name} is damaged: {found}", hint="it rebuilds itself")
+            raise StoreDamagedError(
+                f"the index {name} is damaged: {found}", hint="it rebuilds itself"
+            )
         if faults := self._vectors.audit():
             raise StoreDamagedError("; ".join(faults), hint="it rebuilds itself")
 
     def audit(self) -> list[str]:
         try:
             self.check()
-            if (found := self._connection.verdict("integrity_check")) != "ok":  # indexes and their tables agree
+            if (
+                found := self._connection.verdict("integrity_check")
+            ) != "ok":  # indexes and their tables agree
                 return [f"the index {self._connection.name} is damaged: {found}"]
         except StoreDamagedError as error:
             return [str(error)]
-        counted = [(self._all(f"SELECT count(*) FROM {where}")[0][0], fault) for fault, where in _FAULTS.items()]
+        counted = [
+            (self._all(f"SELECT count(*) FROM {where}")[0][0], fault)
+            for fault, where in _FAULTS.items()
+        ]
         faults = [f"{count} {fault}" for count, fault in counted if count]
         try:
             faults += self._keywords.audit()
@@ -85,7 +101,9 @@ class Session:
         return faults
 
     def scrub(self) -> tuple[int, bool]:
-        """Leaves no byte of deleted text in the file or its WAL; False where a reader keeps the WAL from being cut."""
+        """Leaves no byte of deleted text in the file or its WAL; False where a reader keeps the WAL
+        from being cut.
+        """
         connection = self._connection
         with connection.lock, translated(connection.name):
             connection.db.execute("PRAGMA secure_delete = ON").fetchall()

@@ -27,7 +27,12 @@ class SqliteStore:
     asking = staticmethod(nullcontext)
 
     def __init__(
-        self, path: Path | None, *, read_only: bool = False, vfs: str | None = None, sizes: SegmentSizes | None = None
+        self,
+        path: Path | None,
+        *,
+        read_only: bool = False,
+        vfs: str | None = None,
+        sizes: SegmentSizes | None = None,
     ) -> None:
         sizes = sizes or sizes_.DEFAULT_SIZES
         self.connection = connection = Connection(path, read_only=read_only, vfs=vfs)
@@ -41,11 +46,20 @@ class SqliteStore:
         self.history = History(connection, chunks)
         session = Session(connection, self.keywords, self.vectors, self.relations)
         # Bound once: a search and an index run make thousands of these calls.
-        self.writing, self.reading, self.close = connection.writing, connection.reading, connection.close
+        self.writing, self.reading, self.close = (
+            connection.writing,
+            connection.reading,
+            connection.close,
+        )
         self.swapped, self.abandon = connection.swapped, connection.abandon
         self.get_meta, self.set_meta = session.get_meta, session.set_meta
         self.meta, self.remembered = session.meta, session.remembered
-        self.counts, self.check, self.audit, self.scrub = session.counts, session.check, session.audit, session.scrub
+        self.counts, self.check, self.audit, self.scrub = (
+            session.counts,
+            session.check,
+            session.audit,
+            session.scrub,
+        )
 
     @property
     def inode(self) -> tuple[int, int] | None:

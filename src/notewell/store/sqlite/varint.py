@@ -1,4 +1,6 @@
-"""Integers in few bytes: seven bits to a byte for words, one byte for most in a list; and checksums."""
+"""Integers in few bytes: seven bits to a byte for words, one byte for most in a list; and
+checksums.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,22 @@ else:
     np = LazyModule("numpy")
 
 _MOST_BYTES = 5
-_MASKS = (0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF)  # the bytes of a number of so many bytes, at most four
+_MASKS = (
+    0,
+    0xFF,
+    0xFFFF,
+    0xFFFFFF,
+    0xFFFFFFFF,
+    0xFFFFFFFF,
+)  # the bytes of a number of so many bytes, at most four
 _PADDING = bytes(3)  # so that four bytes can be read from where any number starts
 _LARGE = 255
 
 
 def encode(number: int) -> bytes:
-    """A number from 0 on as a varint: the low seven bits first; every byte but the last has its high bit set."""
+    """A number from 0 on as a varint: the low seven bits first; every byte but the last has its
+    high bit set.
+    """
     out = bytearray()
     while number >= 128:
         out.append(number & 127 | 128)
@@ -31,7 +42,9 @@ def encode(number: int) -> bytes:
 
 
 def decode(blobs: Sequence[bytes]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The varints of all blobs, one after the other, and how many each blob has; ValueError where one is damaged."""
+    """The varints of all blobs, one after the other, and how many each blob has; ValueError where
+    one is damaged.
+    """
     sizes = np.fromiter(map(len, blobs), dtype=np.int64, count=len(blobs))
     data = np.frombuffer(b"".join((*blobs, _PADDING)), dtype=np.uint8)
     ends = np.flatnonzero(data[: -len(_PADDING)] < 128)  # the last byte of each number
@@ -43,8 +56,9 @@ def decode(blobs: Sequence[bytes]) -> tuple[NDArray[np.int64], NDArray[np.int64]
     lengths = np.diff(ends, prepend=-1)
     if lengths.max(initial=0) > _MOST_BYTES:
         raise ValueError("a number is too long")
-    # Read four bytes from the start of each number, through an overlapping view, and mask those of the next number.
-    # Then close the gap that the high bit of each byte leaves: the nth byte moves n places to the right.
+    # Read four bytes from the start of each number, through an overlapping view, and mask those of
+    # the next number. Then close the gap that the high bit of each byte leaves: the nth byte moves
+    # n places to the right.
     windows = np.ndarray(len(data) - 3, "<u4", data, strides=(1,))
     raw = windows.take(ends - lengths + 1) & np.asarray(_MASKS, dtype=np.uint32).take(lengths)
     low = (raw & 127) | (raw >> 1 & 127 << 7) | (raw >> 2 & 127 << 14) | (raw >> 3 & 127 << 21)
@@ -71,9 +85,15 @@ def numbers_in(blob: bytes) -> list[int]:
 
 
 def pack(values: NDArray[np.int64]) -> bytes:
-    """Numbers from 0 on: how many (4 bytes), one byte for each (255: it is larger), the larger ones (8 bytes each)."""
+    """Numbers from 0 on: how many (4 bytes), one byte for each (255: it is larger), the larger ones
+    (8 bytes each).
+    """
     large = values[values >= _LARGE].astype("<u8")
-    return len(values).to_bytes(4, "little") + np.minimum(values, _LARGE).astype(np.uint8).tobytes() + large.tobytes()
+    return (
+        len(values).to_bytes(4, "little")
+        + np.minimum(values, _LARGE).astype(np.uint8).tobytes()
+        + large.tobytes()
+    )
 
 
 def unpack(blob: bytes) -> NDArray[np.int64]:

@@ -1,6 +1,8 @@
-"""The vectors of one model in memory, one byte a dimension: all are scanned as integers, the best scored exactly.
+"""The vectors of one model in memory, one byte a dimension: all are scanned as integers, the best
+scored exactly.
 
-What was read at once is the base; what changed since is a small tail, so that a new note costs no reload.
+What was read at once is the base; what changed since is a small tail, so that a new note costs no
+reload.
 """
 
 from __future__ import annotations
@@ -27,8 +29,14 @@ _LANES = 256
 
 
 def to_blob(vector: Vectors) -> bytes:
-    """A unit vector as it is kept: one signed byte a dimension, or floats where there are few dimensions."""
-    return vector.astype("<f4").tobytes() if len(vector) < SMALL_DIM else _to_bytes(rotated(vector))[0].tobytes()
+    """A unit vector as it is kept: one signed byte a dimension, or floats where there are few
+    dimensions.
+    """
+    return (
+        vector.astype("<f4").tobytes()
+        if len(vector) < SMALL_DIM
+        else _to_bytes(rotated(vector))[0].tobytes()
+    )
 
 
 def to_vector(blob: bytes, dim: int) -> Vectors:
@@ -46,12 +54,16 @@ def _to_bytes(vector: Vectors) -> tuple[NDArray[np.int8], float]:
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of the store in ascending order with their codes; a code times its scale is a unit vector."""
+    """Rows of the store in ascending order with their codes; a code times its scale is a unit
+    vector.
+    """
 
     rows: NDArray[np.int64]
     codes: Codes
     scales: NDArray[np.float32]
-    slots: NDArray[np.int64] | None = None  # the code of each row, if not in the order of the rows; some share one
+    slots: NDArray[np.int64] | None = (
+        None  # the code of each row, if not in the order of the rows; some share one
+    )
 
     @classmethod
     def of(cls, rows: Sequence[int], blobs: Sequence[bytes], dim: int) -> Part:
@@ -80,7 +92,8 @@ class Part:
             dots = np.asarray(simsimd.cdist(asked[None], self.codes, metric="dot"))[0]
             dots *= self.scales
             dots *= scale
-            # Vectors of a model share a direction, so rounding the question shifts all cosines by about the same.
+            # Vectors of a model share a direction, so rounding the question shifts all cosines by
+            # about the same.
             dots += float((vector - asked * np.float32(scale)) @ self.centre)
             return dots if self.slots is None else dots[self.slots]  # type: ignore[no-any-return]
         out = np.empty(len(self.rows), dtype=np.float64)
@@ -89,11 +102,15 @@ class Part:
         return out
 
     def cosines(self, vector: Vectors, places: Any) -> Vectors:
-        """Cosines to six decimals: the last bits depend on where in the matrix a row is, and ties must be ties."""
+        """Cosines to six decimals: the last bits depend on where in the matrix a row is, and ties
+        must be ties.
+        """
         if self.slots is not None:
             places = self.slots[places]
         some = isinstance(places, slice)
-        codes = self.codes[places] if some else self.codes.take(places, axis=0)  # a quarter of the time of brackets
+        codes = (
+            self.codes[places] if some else self.codes.take(places, axis=0)
+        )  # a quarter of the time of brackets
         if codes.dtype != np.int8:
             return (codes @ vector).round(6)  # type: ignore[no-any-return]
         scales = self.scales[places] if some else self.scales.take(places)
@@ -139,7 +156,9 @@ def scales_of(codes: Codes) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class Matrix:
-    """All vectors of a model as of one stamp of the store: a base without the rows that changed since, and a tail."""
+    """All vectors of a model as of one stamp of the store: a base without the rows that changed
+    since, and a tail.
+    """
 
     stamp: tuple[int, int]
     seq: int  # the last entry of the store's log of changes that it has seen
@@ -150,10 +169,15 @@ class Matrix:
     @cached_property
     def coarse(self) -> bool:
         """Whether a coarse scan and a second, exact look at the best is faster."""
-        return self.base.codes.itemsize == 1 and len(self.base.codes) + len(self.tail.codes) > EXACT_ROWS
+        return (
+            self.base.codes.itemsize == 1
+            and len(self.base.codes) + len(self.tail.codes) > EXACT_ROWS
+        )
 
     def nearest(self, vector: Vectors, limit: int, allowed: NDArray[np.int64] | None) -> Nearest:
-        """The best rows with all that tie with the last, and the mean and deviation of all cosines of this question."""
+        """The best rows with all that tie with the last, and the mean and deviation of all cosines
+        of this question.
+        """
         vector = self._asked(vector)
         total, summed, squared, bound = 0, 0.0, 0.0, -np.inf
         near: list[tuple[NDArray[np.int64], Vectors]] = []
@@ -166,18 +190,25 @@ class Matrix:
             squared += float(cosines @ cosines)
             among = None if allowed is None else np.flatnonzero(np.isin(part.rows, allowed))
             count = max(2 * limit, limit + 100) if self.coarse else limit
-            places = _best(cosines, count, bound) if among is None else among[_best(cosines[among], count, bound)]
+            places = (
+                _best(cosines, count, bound)
+                if among is None
+                else among[_best(cosines[among], count, bound)]
+            )
             if len(places) >= count > 0:  # the next part has to be as near
                 bound = float(cosines.take(places).min())
             near.append((part.rows.take(places), part.cosines(vector, places)))
         if not total:
             return Nearest(())
-        # To six decimals, like the cosines: an answer must not depend on the order in which notes were indexed.
+        # To six decimals, like the cosines: an answer must not depend on the order in which notes
+        # were indexed.
         mean = summed / total
         deviation = max(0.0, squared / total - mean * mean) ** 0.5
         rows, best = (np.concatenate(each) for each in zip(*near, strict=True))
         if limit < len(rows):
-            least = np.partition(best, len(best) - limit)[len(best) - limit] if limit > 0 else np.inf
+            least = (
+                np.partition(best, len(best) - limit)[len(best) - limit] if limit > 0 else np.inf
+            )
             top = np.flatnonzero(best >= least)
             rows, best = rows.take(top), best.take(top)
         order = np.lexsort((rows, -best))
@@ -194,18 +225,27 @@ class Matrix:
         for part in (self.base, self.tail):
             places = part.found(wanted)
             here = places >= 0
-            out.update(zip(wanted[here].tolist(), part.cosines(vector, places[here]).tolist(), strict=True))
+            out.update(
+                zip(wanted[here].tolist(), part.cosines(vector, places[here]).tolist(), strict=True)
+            )
         return out
 
     def changed(self, stamp: tuple[int, int], seq: int, rows: Sequence[int], found: Part) -> Matrix:
-        """The same with changed rows read again: those that are not in `found` have no vector now."""
+        """The same with changed rows read again: those that are not in `found` have no vector
+        now.
+        """
         gone = np.asarray(rows, dtype=np.int64)
-        return Matrix(stamp, seq, self.dim, self.base.without(gone), self.tail.without(gone).joined(found))
+        return Matrix(
+            stamp, seq, self.dim, self.base.without(gone), self.tail.without(gone).joined(found)
+        )
 
     def _asked(self, vector: Vectors) -> Vectors:
         """The vector of a question in the form that is compared."""
         if len(vector) != self.dim and (len(self.base.rows) or len(self.tail.rows)):
-            raise StoreError(f"the question has {len(vector)} dimensions, the index {self.dim}", hint=MODEL_CHANGED)
+            raise StoreError(
+                f"the question has {len(vector)} dimensions, the index {self.dim}",
+                hint=MODEL_CHANGED,
+            )
         return rotated(vector) if self.dim >= SMALL_DIM else vector
 
 
@@ -214,10 +254,14 @@ def _best(values: NDArray[Any], count: int, bound: float) -> NDArray[Any]:
     if count <= 0:
         return np.arange(0)
     whole = len(values) // _LANES
-    if whole > 8 * count:  # the best of each column give a lower bound, so that few values have to be sorted
+    if (
+        whole > 8 * count
+    ):  # the best of each column give a lower bound, so that few values have to be sorted
         tops = values[: whole * _LANES].reshape(_LANES, whole).max(axis=0)
         bound = max(bound, np.partition(tops, whole - count)[whole - count])
-    some: NDArray[Any] = np.flatnonzero(values >= bound) if bound > -np.inf else np.arange(len(values))
+    some: NDArray[Any] = (
+        np.flatnonzero(values >= bound) if bound > -np.inf else np.arange(len(values))
+    )
     if count >= len(some):
         return some
     among = values.take(some) if bound > -np.inf else values

@@ -37,7 +37,15 @@ _WITH_WINDOWS = (
 )
 _KEPT_BYTES = f"{VECTOR_BYTES} + coalesce(length(w.codes), 0)"
 _UNUSED = "NOT EXISTS (SELECT 1 FROM chunks c WHERE c.content_hash = v.content_hash)"
-_TABLES = ("models", "vectors", "windows", "vector_segments", "vector_maps", "vector_log", "refused")
+_TABLES = (
+    "models",
+    "vectors",
+    "windows",
+    "vector_segments",
+    "vector_maps",
+    "vector_log",
+    "refused",
+)
 _MODEL = "(SELECT id FROM models WHERE name = ?1)"
 
 
@@ -101,7 +109,10 @@ class VectorTable:
                 (model, *map(hash_kept, hashes)),
             )
             blobs = self._segments.blobs([r[2:] for r in found], found[0][1]) if found else []
-        return {hash_of(r[0]): vector_matrix.to_vector(blob, r[1]) for r, blob in zip(found, blobs, strict=True)}
+        return {
+            hash_of(r[0]): vector_matrix.to_vector(blob, r[1])
+            for r, blob in zip(found, blobs, strict=True)
+        }
 
     def matrix(self, model: str) -> Matrix:
         """The vectors of a model as they are now; only what changed since the last call is read."""
@@ -111,7 +122,11 @@ class VectorTable:
         try:
             with self._connection.snapshot():
                 stamp = self._stamp(model)
-                matrix = self._followed(replace(known, stamp=stamp), model) if known is not None else None
+                matrix = (
+                    self._followed(replace(known, stamp=stamp), model)
+                    if known is not None
+                    else None
+                )
                 if matrix is None:
                     matrix = self._loaded(model, stamp)
         except ValueError as error:
@@ -126,14 +141,18 @@ class VectorTable:
         self._windows.clear()
 
     def _stamp(self, model: str) -> tuple[int, int]:
-        """Grows when chunks or vectors of this model change, but not when another model gets vectors."""
+        """Grows when chunks or vectors of this model change, but not when another model gets
+        vectors.
+        """
         chunks = "(SELECT value FROM meta WHERE key = 'chunks')"
         sql = f"SELECT {chunks}, coalesce((SELECT changed FROM models WHERE name = ?), -1)"
         (found,) = self._connection.once(sql, model)
         return found[0], found[1]
 
     def _followed(self, known: Matrix, model: str) -> Matrix | None:
-        """A matrix with the changes since it was made, or None where they are too many or not in the log."""
+        """A matrix with the changes since it was made, or None where they are too many or not in
+        the log.
+        """
         last = self._segments.last_entry()
         if last == known.seq:
             return known
@@ -145,7 +164,12 @@ class VectorTable:
         if any(dim != known.dim for _, dim, _, _ in found):
             return None
         blobs = self._segments.blobs([r[2:] for r in found], known.dim)
-        return known.changed(known.stamp, last, changed, vector_matrix.Part.of([r[0] for r in found], blobs, known.dim))
+        return known.changed(
+            known.stamp,
+            last,
+            changed,
+            vector_matrix.Part.of([r[0] for r in found], blobs, known.dim),
+        )
 
     def _loaded(self, model: str, stamp: tuple[int, int]) -> Matrix:
         """All vectors of a model, from its segments and from rows that are in none."""
@@ -153,7 +177,10 @@ class VectorTable:
         number, dim = found[0] if found else (0, 0)
         seq = self._segments.last_entry()
         joined = "vectors v CROSS JOIN chunks c ON c.content_hash = v.content_hash"
-        sql = f"SELECT c.row, v.vector FROM {joined} WHERE v.model = ? AND v.slot IS NULL ORDER BY c.row"
+        sql = (
+            f"SELECT c.row, v.vector FROM {joined} WHERE v.model = ? AND v.slot IS NULL ORDER "
+            "BY c.row"
+        )
         own = self._all(sql, (number,))
         loose = vector_matrix.Part.of([r[0] for r in own], [r[1] for r in own], dim)
         sizes = self._segments.sizes_of(number)
@@ -161,7 +188,9 @@ class VectorTable:
             return vector_matrix.Matrix(stamp, seq, dim, loose, vector_matrix.Part.of([], [], dim))
         known = self._segments.read_map(number)
         if known is not None:
-            start = vector_matrix.Matrix(stamp, known[0], dim, self._segments.load(sizes, dim, *known[1:]), loose)
+            start = vector_matrix.Matrix(
+                stamp, known[0], dim, self._segments.load(sizes, dim, *known[1:]), loose
+            )
             matrix = self._followed(start, model)
             if matrix is not None:
                 return matrix
@@ -169,7 +198,9 @@ class VectorTable:
         return vector_matrix.Matrix(stamp, seq, dim, base, loose)
 
     def missing(self, model: str) -> list[int]:
-        """One row for every text without a vector of this model, notes before sessions, the newest first."""
+        """One row for every text without a vector of this model, notes before sessions, the newest
+        first.
+        """
         stamp = self._stamp(model)
         known = self._missing.get(model)
         if known is None or known[0] != stamp:
@@ -189,7 +220,11 @@ class VectorTable:
         return self._all(f"SELECT {have} WHERE v.model = {_MODEL}", (model,))[0][0], total
 
     def put_vectors(
-        self, model: str, vectors: Mapping[str, Vectors], *, windows: Mapping[str, bytes] | None = None
+        self,
+        model: str,
+        vectors: Mapping[str, Vectors],
+        *,
+        windows: Mapping[str, bytes] | None = None,
     ) -> None:
         if not vectors:
             return
@@ -198,18 +233,29 @@ class VectorTable:
             dim = len(next(iter(vectors.values())))
             number, known = self._model(model, dim)
             if known != dim:
-                raise StoreError(f"{model} gave {dim} dimensions, the index has {known} of it", hint=MODEL_CHANGED)
+                raise StoreError(
+                    f"{model} gave {dim} dimensions, the index has {known} of it",
+                    hint=MODEL_CHANGED,
+                )
             self._db.executemany(
                 "INSERT OR REPLACE INTO vectors (content_hash, model, vector) VALUES (?, ?, ?)",
-                [(hash_kept(key), number, vector_matrix.to_blob(vector)) for key, vector in vectors.items()],
+                [
+                    (hash_kept(key), number, vector_matrix.to_blob(vector))
+                    for key, vector in vectors.items()
+                ],
             )
             keys = {key: hash_kept(key) for key in vectors}
             self._db.executemany(
-                "DELETE FROM windows WHERE model = ? AND content_hash = ?", [(number, kept) for kept in keys.values()]
+                "DELETE FROM windows WHERE model = ? AND content_hash = ?",
+                [(number, kept) for kept in keys.values()],
             )
             self._db.executemany(
                 "INSERT INTO windows (model, content_hash, codes) VALUES (?, ?, ?)",
-                [(number, keys[key], codes) for key, codes in (windows or {}).items() if key in keys],
+                [
+                    (number, keys[key], codes)
+                    for key, codes in (windows or {}).items()
+                    if key in keys
+                ],
             )
             self._segments.pack(number, model, dim)
 
@@ -222,7 +268,9 @@ class VectorTable:
         return rows[0][0], rows[0][1]
 
     def _count_change(self, model: str) -> None:
-        """Counts a change of a model's vectors; a pruned model that comes back never counts from the start."""
+        """Counts a change of a model's vectors; a pruned model that comes back never counts from
+        the start.
+        """
         changed = "1 + max(changed, (SELECT value FROM meta WHERE key = 'generation'))"
         self._db.execute(f"UPDATE models SET changed = {changed} WHERE name = ?", (model,))
 
@@ -258,28 +306,41 @@ class VectorTable:
         return [(r[0], r[1], r[2]) for r in rows]
 
     def idle(self) -> tuple[int, int]:
-        rows = self._all(f"SELECT count(*), coalesce(sum({_KEPT_BYTES}), 0) FROM {_WITH_WINDOWS} WHERE {_UNUSED}")
+        rows = self._all(
+            f"SELECT count(*), coalesce(sum({_KEPT_BYTES}), 0) FROM {_WITH_WINDOWS} WHERE {_UNUSED}"
+        )
         return rows[0][0], rows[0][1]
 
     def trim(self, most_bytes: int) -> int:
         if self.idle()[1] <= most_bytes:
             return 0
         with self._connection.writing():
-            left = f"sum({_KEPT_BYTES}) OVER (ORDER BY v.row DESC)"  # the bytes of this one and of all newer ones
-            sql = f"SELECT v.row, v.model, v.content_hash, {left} FROM {_WITH_WINDOWS} WHERE {_UNUSED}"
+            # the bytes of this one and of all newer ones
+            left = f"sum({_KEPT_BYTES}) OVER (ORDER BY v.row DESC)"
+            sql = (
+                f"SELECT v.row, v.model, v.content_hash, {left} FROM {_WITH_WINDOWS} WHERE "
+                f"{_UNUSED}"
+            )
             gone = [key for *key, size in self._all(sql) if size > most_bytes]
             self._db.executemany("DELETE FROM vectors WHERE row = ?", [key[:1] for key in gone])
-            self._db.executemany("DELETE FROM windows WHERE model = ? AND content_hash = ?", [key[1:] for key in gone])
+            self._db.executemany(
+                "DELETE FROM windows WHERE model = ? AND content_hash = ?",
+                [key[1:] for key in gone],
+            )
             self._segments.dissolve()
         return len(gone)
 
     def prune(self, keep: Iterable[str]) -> int:
-        """Deletes vectors of all other models and of text that is in no document now, and frees their space."""
+        """Deletes vectors of all other models and of text that is in no document now, and frees
+        their space.
+        """
         names = sorted(set(keep))
         others = f"SELECT id FROM models WHERE name NOT IN ({','.join('?' * len(names))})"
         with self._connection.writing():
             self._connection.vectors_changed = True
-            self._db.execute(f"DELETE FROM vectors AS v WHERE model IN ({others}) OR {_UNUSED}", names)
+            self._db.execute(
+                f"DELETE FROM vectors AS v WHERE model IN ({others}) OR {_UNUSED}", names
+            )
             gone = self._db.changes()
             self._drop_windows()
             self._db.execute(f"DELETE FROM refused WHERE model IN ({others})", names)
@@ -288,17 +349,24 @@ class VectorTable:
             self._segments.invalidate()
             self._matrices = {name: m for name, m in self._matrices.items() if name in names}
         if gone and self._connection.file is not None:
-            with contextlib.suppress(apsw.BusyError, apsw.LockedError, apsw.FullError), self._connection.lock:
+            with (
+                contextlib.suppress(apsw.BusyError, apsw.LockedError, apsw.FullError),
+                self._connection.lock,
+            ):
                 self._db.execute("VACUUM")  # if a reader is active, the space is freed another time
         return gone
 
     def _drop_windows(self) -> None:
         """Deletes the windows of vectors that are gone; inside a transaction."""
         same = "v.model = w.model AND v.content_hash = w.content_hash"
-        self._db.execute(f"DELETE FROM windows AS w WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE {same})")
+        self._db.execute(
+            f"DELETE FROM windows AS w WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE {same})"
+        )
 
     def pack(self) -> bool:
-        """Moves waiting vectors into segments and updates maps where that is due; whether anything was done."""
+        """Moves waiting vectors into segments and updates maps where that is due; whether anything
+        was done.
+        """
         if self._connection.read_only:
             return False
         models = self._all("SELECT id, name, dim FROM models")
@@ -308,9 +376,15 @@ class VectorTable:
         return any(done)
 
     def scrub(self) -> int:
-        """Deletes vectors that no chunk has, also from segments, and returns how many; inside a transaction."""
-        self._db.execute("DELETE FROM vectors WHERE content_hash NOT IN (SELECT content_hash FROM chunks)")
+        """Deletes vectors that no chunk has, also from segments, and returns how many; inside a
+        transaction.
+        """
+        self._db.execute(
+            "DELETE FROM vectors WHERE content_hash NOT IN (SELECT content_hash FROM chunks)"
+        )
         gone = self._db.changes()
         self._drop_windows()
-        self._segments.dissolve(live_share=1.0)  # segments with a deleted vector are made again without it
+        self._segments.dissolve(
+            live_share=1.0
+        )  # segments with a deleted vector are made again without it
         return gone

@@ -1,4 +1,6 @@
-"""Words by number: every word of the index has one, and a text is kept as the numbers of its terms."""
+"""Words by number: every word of the index has one, and a text is kept as the numbers of its
+terms.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,11 @@ from typing import Any
 from notewell.store.sqlite.connection import Connection
 from notewell.store.sqlite.varint import encode
 
-_MOST_WORDS, _MOST_PIECES, _LONG_PIECE = 150_000, 100_000, 48  # each of them twice: the newer and the older half
+_MOST_WORDS, _MOST_PIECES, _LONG_PIECE = (
+    150_000,
+    100_000,
+    48,
+)  # each of them twice: the newer and the older half
 _Codes = tuple[bytes, bytes]
 
 
@@ -85,19 +91,25 @@ class WordNumbers:
         if self._counters is None:
             sql = "SELECT key, value FROM meta WHERE key IN ('rows', 'words', 'sealed', 'epoch')"
             self._counters = {key: int(value) for key, value in self._connection.own(sql)}
-            if self._counters["epoch"] != self._epoch:  # words were deleted, perhaps by another process
+            if (
+                self._counters["epoch"] != self._epoch
+            ):  # words were deleted, perhaps by another process
                 self._forget_words()
                 self._epoch = self._counters["epoch"]
         return self._counters
 
     def take_rows(self, count: int) -> range:
-        """Numbers for new rows; none is ever used again, so that what is known of a row stays true."""
+        """Numbers for new rows; none is ever used again, so that what is known of a row stays
+        true.
+        """
         counters = self.counters()
         counters["rows"] += count
         return range(counters["rows"] - count + 1, counters["rows"] + 1)
 
     def make_room(self) -> None:
-        """Forgets words that were not used lately, where too many are in memory; before texts get numbers."""
+        """Forgets words that were not used lately, where too many are in memory; before texts get
+        numbers.
+        """
         self.counters()
         if len(self._codes) > _MOST_WORDS:
             self.flush()
@@ -111,8 +123,13 @@ class WordNumbers:
         if known is None:
             counters = self._counters or self.counters()
             found: tuple[Any, ...] = ()
-            if len(self._codes) + len(self._older) < counters["words"]:  # else every word is known, and this one is new
-                found = self._db.execute("SELECT id FROM words WHERE word = ?", (word,)).fetchone() or ()
+            if (
+                len(self._codes) + len(self._older) < counters["words"]
+            ):  # else every word is known, and this one is new
+                found = (
+                    self._db.execute("SELECT id FROM words WHERE word = ?", (word,)).fetchone()
+                    or ()
+                )
             if not found:
                 counters["words"] += 1
                 found = (counters["words"],)
@@ -121,7 +138,9 @@ class WordNumbers:
         return known
 
     def flush(self) -> None:
-        """Writes what this thread's transaction gave out; many words at once, in order, go to few pages."""
+        """Writes what this thread's transaction gave out; many words at once, in order, go to few
+        pages.
+        """
         if self._counters is not None and self._connection.is_writing():
             self._new.sort()
             self._db.executemany("INSERT INTO words (word, id) VALUES (?, ?)", self._new)

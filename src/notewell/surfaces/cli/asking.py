@@ -16,7 +16,9 @@ from notewell.text.words import counted
 
 
 def ask_once(here: Workspace) -> None:
-    """Asks at a search on a terminal, and remembers the answer in the user's own settings; never in a pipe."""
+    """Asks at a search on a terminal, and remembers the answer in the user's own settings; never in
+    a pipe.
+    """
     if not on_terminal() or not here.root.is_dir():
         return
     settings = here.settings()
@@ -29,7 +31,13 @@ def ask_once(here: Workspace) -> None:
         raise
     if wanted:
         file = write_setting("sources", (*settings.sources, "sessions"), here.root, os.environ)
-        click.echo(f"conversations are read from now on, in your other projects too: see sources in {file}", err=True)
+        click.echo(
+            (
+                "conversations are read from now on, in your other projects too: see sources in "
+                f"{file}"
+            ),
+            err=True,
+        )
     write_setting("sessions.ask", value=False, root=here.root, env=os.environ)
 
 
@@ -44,13 +52,20 @@ def _unasked(root: Path, settings: Settings) -> dict[str, int]:
 
 def _is_open(settings: Settings) -> bool:
     """Whether nobody has said yet what is read."""
-    return settings.sessions.ask and "sessions" not in settings.sources and "sources" not in settings.origins
+    return (
+        settings.sessions.ask
+        and "sessions" not in settings.sources
+        and "sources" not in settings.origins
+    )
 
 
 def _question(found: Mapping[str, int]) -> str:
     count = sum(found.values())
     things = counted(count, "conversation")
-    return f"found {things} of {_listed(sorted(found, key=lambda name: -found[name]))} for this project; read them?"
+    return (
+        f"found {things} of {_listed(sorted(found, key=lambda name: -found[name]))} for this "
+        "project; read them?"
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

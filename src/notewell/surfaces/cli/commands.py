@@ -41,11 +41,21 @@ TOPICS: Mapping[str, tuple[str, ...]] = {
 }
 # Commands with a module, which is loaded when one of them is used or all are listed.
 _ELSEWHERE = {
-    "timeline": "cli.tracing", "trace": "cli.tracing", "link": "cli.tracing",
-    "remember": "cli.writing", "forget": "cli.writing", "watch": "cli.writing", "import": "cli.importing",
-    "sources": "cli.choosing", "mcp": "cli.serving", "serve": "cli.serving", "install": "install.command",
-    "migrate": "cli.moving", "hook": "cli.hooking", "engine": "cli.engines",
-}  # fmt: skip
+    "timeline": "cli.tracing",
+    "trace": "cli.tracing",
+    "link": "cli.tracing",
+    "remember": "cli.writing",
+    "forget": "cli.writing",
+    "watch": "cli.writing",
+    "import": "cli.importing",
+    "sources": "cli.choosing",
+    "mcp": "cli.serving",
+    "serve": "cli.serving",
+    "install": "install.command",
+    "migrate": "cli.moving",
+    "hook": "cli.hooking",
+    "engine": "cli.engines",
+}
 _LONGEST = 90
 _MEANT = "notewell.meant"
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -63,11 +73,19 @@ class _Commands(UserDict[str, click.Command]):
 
 
 class _Group(click.Group):
-    """A group where a first word that is not a command starts a search; options may come before the command."""
+    """A group where a first word that is not a command starts a search; options may come before the
+    command.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Moves the command to the front, or puts `search` there."""
-        if args and args[0].partition("=")[0] not in {"-h", "--help", "-V", "--version", "--completion"}:
+        if args and args[0].partition("=")[0] not in {
+            "-h",
+            "--help",
+            "-V",
+            "--version",
+            "--completion",
+        }:
             at = self._first_word(args)
             if at < len(args) and args[at] in self.commands:
                 args = [args[at], *args[:at], *args[at + 1 :]]
@@ -77,7 +95,9 @@ class _Group(click.Group):
         return super().parse_args(ctx, args)
 
     def _note_typo(self, ctx: click.Context, args: Sequence[str], at: int) -> None:
-        """Notes the command that a first word may have been meant for; refuses options that only that command has."""
+        """Notes the command that a first word may have been meant for; refuses options that only
+        that command has.
+        """
         import difflib  # noqa: PLC0415
 
         word = args[at] if at < len(args) else ""
@@ -85,13 +105,19 @@ class _Group(click.Group):
         if not close or " " in word:
             return
         known = {name for option in self.commands["search"].params for name in option.opts}
-        strange = [one for one in args[at + 1 :] if one.startswith("--") and one.partition("=")[0] not in known]
+        strange = [
+            one
+            for one in args[at + 1 :]
+            if one.startswith("--") and one.partition("=")[0] not in known
+        ]
         meant = " ".join((close[0], *args[:at], *args[at + 1 :]))
         if strange:
             message = f"there is no command {word!r}, and a search has no option {strange[0]}"
             raise UsageError(message, hint=f"did you mean: notewell {meant}")
         ctx.meta[_MEANT] = Notice(
-            "did_you_mean", f"{word!r} is not a command, so it is searched for", f"did you mean: notewell {meant}"
+            "did_you_mean",
+            f"{word!r} is not a command, so it is searched for",
+            f"did you mean: notewell {meant}",
         )
 
     def _first_word(self, args: Sequence[str]) -> int:
@@ -125,12 +151,23 @@ def _completion(ctx: click.Context, _param: click.Parameter, shell: str | None) 
     ctx.exit()
 
 
-@click.group(cls=_Group, commands=_Commands.fromkeys(_ELSEWHERE), context_settings=_CONTEXT, no_args_is_help=True)
-@click.version_option(__version__, "-V", "--version", message=f"notewell %(version)s\n{model_line()}")
+@click.group(
+    cls=_Group,
+    commands=_Commands.fromkeys(_ELSEWHERE),
+    context_settings=_CONTEXT,
+    no_args_is_help=True,
+)
+@click.version_option(
+    __version__, "-V", "--version", message=f"notewell %(version)s\n{model_line()}"
+)
 @click.option(
-    "--completion", type=click.Choice(["bash", "zsh", "fish"]), is_eager=True, expose_value=False, callback=_completion,
+    "--completion",
+    type=click.Choice(["bash", "zsh", "fish"]),
+    is_eager=True,
+    expose_value=False,
+    callback=_completion,
     help='Print shell completion; put eval "$(notewell --completion bash)" into ~/.bashrc.',
-)  # fmt: skip
+)
 def cli() -> None:
     """Search your notes and agent memory on this machine, with the reason for every rank.
 
@@ -153,11 +190,19 @@ def _ask_once(here: Workspace, *, as_json: bool, shape: str, **_: Any) -> None:
 @search_options
 @click.option("--explain", is_flag=True, help="Also show what every leg and stage did.")
 @click.option(
-    "--format", "shape", type=click.Choice(["text", "json", "context"]), default="text",
-    help="text for people, json for programs, context for one prompt block of --budget-tokens (default 2000).",
-)  # fmt: skip
+    "--format",
+    "shape",
+    type=click.Choice(["text", "json", "context"]),
+    default="text",
+    help=(
+        "text for people, json for programs, context for one prompt block of --budget-tokens "
+        "(default 2000)."
+    ),
+)
 @functools.partial(with_memory, before=_ask_once)
-def search(memory: Memory, words: Sequence[str], *, as_json: bool, explain: bool, shape: str, **flags: Any) -> None:
+def search(
+    memory: Memory, words: Sequence[str], *, as_json: bool, explain: bool, shape: str, **flags: Any
+) -> None:
     """Find the passages that answer a question.
 
     '-' reads the question from stdin.
@@ -170,16 +215,28 @@ def search(memory: Memory, words: Sequence[str], *, as_json: bool, explain: bool
     query, asked = options.question(words), search_arguments(**flags)
     if shape == "context":
         if explain and not as_json:
-            raise UsageError("a prompt block cannot hold a trace", hint="add --json, or leave out --explain")
+            raise UsageError(
+                "a prompt block cannot hold a trace", hint="add --json, or leave out --explain"
+            )
         budget = asked.pop("budget_tokens") or DEFAULT_BUDGET
         block = memory.context(query, budget_tokens=budget, **asked)
         notices = block.found.notices if block.found else ()
-        answer(as_json, lambda: view.context(block, explain=explain), lambda: click.echo(block.text, nl=False), notices)
+        answer(
+            as_json,
+            lambda: view.context(block, explain=explain),
+            lambda: click.echo(block.text, nl=False),
+            notices,
+        )
         return
     found = memory.search(query, **asked)
     if meant := click.get_current_context().meta.get(_MEANT):
         found = replace(found, notices=(meant, *found.notices))
-    answer(as_json, lambda: view.found(found, explain=explain), lambda: render.answer(found), found.notices)
+    answer(
+        as_json,
+        lambda: view.found(found, explain=explain),
+        lambda: render.answer(found),
+        found.notices,
+    )
     if explain and not as_json:
         render.trace(found)
 
@@ -192,7 +249,8 @@ def search(memory: Memory, words: Sequence[str], *, as_json: bool, explain: bool
 def why(memory: Memory, query: str, reference: str, *, as_json: bool, **flags: Any) -> None:
     """Explain why a passage ranks where it does, or is missing.
 
-    The passage is an id, a path or path:lines. 'notewell trace' shows what it came from and what it led to.
+    The passage is an id, a path or path:lines. 'notewell trace' shows what it came from and what it
+    led to.
 
     \b
     notewell why "staging port" memory/2026-05-06.md
@@ -202,12 +260,22 @@ def why(memory: Memory, query: str, reference: str, *, as_json: bool, **flags: A
 
 
 @cli.command()
-@click.option("--force", is_flag=True, help="Read every file again; vectors of unchanged text are kept.")
+@click.option(
+    "--force", is_flag=True, help="Read every file again; vectors of unchanged text are kept."
+)
 @click.option("--no-embed", is_flag=True, help="Index keywords only; make the vectors later.")
-@click.option("--prune", is_flag=True, help="Then delete the vectors of earlier models and of deleted text.")
-@click.option("--worker", is_flag=True, help="Only make vectors, alongside other workers on the same database.")
+@click.option(
+    "--prune", is_flag=True, help="Then delete the vectors of earlier models and of deleted text."
+)
+@click.option(
+    "--worker",
+    is_flag=True,
+    help="Only make vectors, alongside other workers on the same database.",
+)
 @with_memory
-def index(memory: Memory, *, force: bool, no_embed: bool, prune: bool, worker: bool, as_json: bool) -> None:
+def index(
+    memory: Memory, *, force: bool, no_embed: bool, prune: bool, worker: bool, as_json: bool
+) -> None:
     """Bring the index up to date; list the files that were skipped.
 
     \b
@@ -231,7 +299,9 @@ def index(memory: Memory, *, force: bool, no_embed: bool, prune: bool, worker: b
 
 @cli.command()
 @click.argument("reference")
-@click.option("--raw", is_flag=True, help="The file as it is on disk, with secrets and private blocks.")
+@click.option(
+    "--raw", is_flag=True, help="The file as it is on disk, with secrets and private blocks."
+)
 @with_memory
 def get(memory: Memory, reference: str, *, raw: bool, as_json: bool) -> None:
     """Print a passage or note, by id, citation, path, lines, heading or name.
@@ -249,7 +319,9 @@ def get(memory: Memory, reference: str, *, raw: bool, as_json: bool) -> None:
 
 @cli.command()
 @click.option(
-    "--deep", is_flag=True, help="Also ask every model: its speed, its size, and whether its vectors make sense."
+    "--deep",
+    is_flag=True,
+    help="Also ask every model: its speed, its size, and whether its vectors make sense.",
 )
 @with_memory
 def status(memory: Memory, *, deep: bool, as_json: bool) -> None:
@@ -273,7 +345,9 @@ def config(here: Workspace, *, as_json: bool) -> None:
     notewell config --json
     """
     if not here.root.is_dir():
-        raise WorkspaceError(f"{here.root} is not a folder", hint="make the folder, or name another with -w")
+        raise WorkspaceError(
+            f"{here.root} is not a folder", hint="make the folder, or name another with -w"
+        )
     settings = here.settings()
     answer(as_json, lambda: view.config(settings), lambda: render.config(settings))
 
@@ -284,7 +358,8 @@ def config(here: Workspace, *, as_json: bool) -> None:
 def init(folder: str, *, as_json: bool) -> None:
     """Make a workspace: MEMORY.md, memory/ and a settings file.
 
-    Existing files are left alone. A folder that has notes already needs none of this: just search it.
+    Existing files are left alone. A folder that has notes already needs none of this: just search
+    it.
 
     \b
     notewell init my-notes
@@ -292,13 +367,25 @@ def init(folder: str, *, as_json: bool) -> None:
     from notewell.surfaces.cli.starting import start  # noqa: PLC0415
 
     made = start(Path(folder))
-    done = f"{folder} is a workspace. Write one lasting fact a line into MEMORY.md, or run: notewell remember TEXT"
+    done = (
+        f"{folder} is a workspace. Write one lasting fact a line into MEMORY.md, or run: "
+        "notewell remember TEXT"
+    )
     lines = "\n".join([*(f"made {name}" for name in made), done])
-    answer(as_json, lambda: {"workspace": str(Path(folder).resolve()), "made": made}, lambda: click.echo(lines))
+    answer(
+        as_json,
+        lambda: {"workspace": str(Path(folder).resolve()), "made": made},
+        lambda: click.echo(lines),
+    )
 
 
 @cli.command()
-@click.option("--to", "folder", type=click.Path(), help="Folder for the sample notes (default: a temporary one).")
+@click.option(
+    "--to",
+    "folder",
+    type=click.Path(),
+    help="Folder for the sample notes (default: a temporary one).",
+)
 def demo(folder: str | None) -> None:
     """Make a sample workspace and run a few commands in it.
 
@@ -312,7 +399,9 @@ def demo(folder: str | None) -> None:
 
 
 @cli.command()
-@click.option("--deep", is_flag=True, help="Also read the entire index, and ask models on other machines.")
+@click.option(
+    "--deep", is_flag=True, help="Also read the entire index, and ask models on other machines."
+)
 @click.option(
     "--admit",
     "roles",
@@ -334,7 +423,11 @@ def doctor(here: Workspace, *, deep: bool, roles: Sequence[str], as_json: bool) 
     """
     from notewell.surfaces.cli import doctor as own  # noqa: PLC0415
 
-    checks = own.admit(here.settings(), roles) if roles else own.examine(here.root, here.flags, os.environ, deep=deep)
+    checks = (
+        own.admit(here.settings(), roles)
+        if roles
+        else own.examine(here.root, here.flags, os.environ, deep=deep)
+    )
     failed = own.failed(checks)
     told = {
         **own.wire(checks),
@@ -347,24 +440,57 @@ def doctor(here: Workspace, *, deep: bool, roles: Sequence[str], as_json: bool) 
 
 @cli.command(name="eval")
 @click.argument("sets", nargs=-1)
-@click.option("--profile", "profiles", default="default,lexical,vector", help="Profiles to measure, comma-separated.")
-@click.option("--against", default="", help="Compare every other profile with this one, question by question.")
+@click.option(
+    "--profile",
+    "profiles",
+    default="default,lexical,vector",
+    help="Profiles to measure, comma-separated.",
+)
+@click.option(
+    "--against", default="", help="Compare every other profile with this one, question by question."
+)
 @click.option("--only", multiple=True, help="Only this set of a folder of sets (repeatable).")
 @click.option("--by-type", is_flag=True, help="Also show each type of question.")
 @click.option("--save", type=click.Path(), help="Write all figures to a JSON file.")
-@click.option("--baseline", type=click.Path(exists=True), help="Compare with figures saved earlier.")
 @click.option(
-    "--fail-under", type=options.Number(0, 1), help="Exit with 1 if nDCG@10 is lower (with --baseline: lower by more)."
+    "--baseline", type=click.Path(exists=True), help="Compare with figures saved earlier."
 )
-@click.option("--cache", type=click.Path(), help="Folder for vectors of corpora (default: the user's cache folder).")
-@click.option("-o", "--output", type=click.Path(), help="With 'mine': the file to write (default: stdout).")
-@click.option("--most", type=click.IntRange(1, 1000), default=60, help="With 'mine': at most this many questions.")
+@click.option(
+    "--fail-under",
+    type=options.Number(0, 1),
+    help="Exit with 1 if nDCG@10 is lower (with --baseline: lower by more).",
+)
+@click.option(
+    "--cache",
+    type=click.Path(),
+    help="Folder for vectors of corpora (default: the user's cache folder).",
+)
+@click.option(
+    "-o", "--output", type=click.Path(), help="With 'mine': the file to write (default: stdout)."
+)
+@click.option(
+    "--most",
+    type=click.IntRange(1, 1000),
+    default=60,
+    help="With 'mine': at most this many questions.",
+)
 @with_workspace
 def evaluate(
-    here: Workspace, *, sets: Sequence[str], profiles: str, against: str, only: Sequence[str], by_type: bool,
-    save: str | None, baseline: str | None, fail_under: float | None, cache: str | None, output: str | None,
-    most: int, as_json: bool,
-) -> None:  # fmt: skip
+    here: Workspace,
+    *,
+    sets: Sequence[str],
+    profiles: str,
+    against: str,
+    only: Sequence[str],
+    by_type: bool,
+    save: str | None,
+    baseline: str | None,
+    fail_under: float | None,
+    cache: str | None,
+    output: str | None,
+    most: int,
+    as_json: bool,
+) -> None:
     """Measure the ranking on labelled questions.
 
     SETS are folders of the public format, a folder of such folders, or a .jsonl or .yaml file of
@@ -383,7 +509,9 @@ def evaluate(
             own.write(own.propose(memory, most), output, here.root)
             return
         names = [p.strip() for p in profiles.split(",") if p.strip()]
-        runs = own.measure(memory, sets, profiles=names, cache=Path(cache) if cache else None, only=only)
+        runs = own.measure(
+            memory, sets, profiles=names, cache=Path(cache) if cache else None, only=only
+        )
     if not as_json:
         own.show(runs, by_type=by_type, against=against)
     if save:
@@ -398,7 +526,9 @@ def evaluate(
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs a command line and returns its exit code; errors go to stderr, and with `--json` to stdout too."""
+    """Runs a command line and returns its exit code; errors go to stderr, and with `--json` to
+    stdout too.
+    """
     code = 0
     try:
         if "_NOTEWELL_COMPLETE" in os.environ:

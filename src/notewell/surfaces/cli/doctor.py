@@ -31,16 +31,28 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 _LOW_BYTES, _TOO_LOW_BYTES = 200_000_000, 20_000_000
 
 
-def examine(root: Path, flags: Mapping[str, str], env: Mapping[str, str], *, deep: bool) -> list[Finding]:
-    """Every check, in the order in which one thing needs another; checks that cannot be made are left out."""
+def examine(
+    root: Path, flags: Mapping[str, str], env: Mapping[str, str], *, deep: bool
+) -> list[Finding]:
+    """Every check, in the order in which one thing needs another; checks that cannot be made are
+    left out.
+    """
     if not root.is_dir():
-        return [Finding("workspace", "fail", f"{root} is not a folder", "make it, or name another with -w")]
+        return [
+            Finding(
+                "workspace", "fail", f"{root} is not a folder", "make it, or name another with -w"
+            )
+        ]
     root = Path(os.path.realpath(root))
     try:
         settings = settings_.load(root, env=env, flags=flags)
     except NotewellError as error:
         return [Finding("workspace", "ok", str(root)), _failed("settings", error)]
-    checks = [Finding("workspace", "ok", str(root)), _settings(root, settings, env), *_engine(settings, env)]
+    checks = [
+        Finding("workspace", "ok", str(root)),
+        _settings(root, settings, env),
+        *_engine(settings, env),
+    ]
     if settings.index.url:
         return [*checks, *_database(root, settings, env, deep=deep)]
     try:
@@ -71,7 +83,9 @@ def inside(memory: Memory, *, there: bool, deep: bool) -> Iterator[Finding]:
     """The checks of an open memory: its notes, its index and its models."""
     yield from _notes(memory, there=there)
     yield from _index(memory, there=there, deep=deep)
-    yield from (Finding("forgotten", "fail", n.message, n.hint) for n in memory.index.tombstones.notices)
+    yield from (
+        Finding("forgotten", "fail", n.message, n.hint) for n in memory.index.tombstones.notices
+    )
     yield from _conversations(memory)
     try:
         yield from [*_models(memory, deep=deep)]
@@ -79,8 +93,12 @@ def inside(memory: Memory, *, there: bool, deep: bool) -> Iterator[Finding]:
         yield _failed("model", error)
 
 
-def _database(root: Path, settings: Settings, env: Mapping[str, str], *, deep: bool) -> Iterator[Finding]:
-    """The checks of an index in a database: its server, extension, tables and roles, then those of any index."""
+def _database(
+    root: Path, settings: Settings, env: Mapping[str, str], *, deep: bool
+) -> Iterator[Finding]:
+    """The checks of an index in a database: its server, extension, tables and roles, then those of
+    any index.
+    """
     try:
         store, beside, notices = open_index(root, settings, env)
     except NotewellError as error:
@@ -135,7 +153,9 @@ def _disk(folder: Path, store: Store) -> Finding:
     need = max(_LOW_BYTES, 2 * store.counts()["bytes"])
     verdict: Verdict = "fail" if free < _TOO_LOW_BYTES else "warn" if free < need else "ok"
     fix = "" if verdict == "ok" else "free some space, or set index.path to a file on another disk"
-    return Finding("disk space", verdict, f"{free / 1e6:,.0f} MB free on the disk of the index", fix)
+    return Finding(
+        "disk space", verdict, f"{free / 1e6:,.0f} MB free on the disk of the index", fix
+    )
 
 
 def _file_system(file: Path) -> Iterator[Finding]:
@@ -149,7 +169,12 @@ def _file_system(file: Path) -> Iterator[Finding]:
     for path, unwanted, command in ((file, 0o077, "chmod 600"), (file.parent, 0o022, "chmod go-w")):
         mode = path.stat().st_mode & 0o777
         if mode & unwanted:
-            yield Finding("permissions", "warn", f"other users can access {path} ({mode:o})", f"{command} {path}")
+            yield Finding(
+                "permissions",
+                "warn",
+                f"other users can access {path} ({mode:o})",
+                f"{command} {path}",
+            )
             return
     yield Finding("permissions", "ok", "only you can read the index")
 
@@ -161,26 +186,41 @@ def _index(memory: Memory, *, there: bool, deep: bool) -> Iterator[Finding]:
         return
     try:
         status = memory.status()
-        faults = [*memory.store.audit(), *_altered(memory.store)] if deep else memory.store.vectors.audit()
+        faults = (
+            [*memory.store.audit(), *_altered(memory.store)]
+            if deep
+            else memory.store.vectors.audit()
+        )
     except StoreDamagedError as error:
         yield Finding("index", "fail", str(error), "run: notewell index --force")
         return
-    size = f"{counted(status.documents, 'file')}, {counted(status.chunks, 'passage')}, {status.bytes / 1e6:.1f} MB"
+    size = (
+        f"{counted(status.documents, 'file')}, {counted(status.chunks, 'passage')}, "
+        f"{status.bytes / 1e6:.1f} MB"
+    )
     if faults:
-        yield Finding("index", "fail", "; ".join(faults), f"run: notewell index{' --force' if deep else ''}")
+        yield Finding(
+            "index", "fail", "; ".join(faults), f"run: notewell index{' --force' if deep else ''}"
+        )
     else:
         yield Finding("index", "ok", f"{size}; all parts agree" if deep else size)
     if status.fresh:
-        yield Finding("freshness", "ok", f"{counted(status.on_disk, 'file')} indexed and up to date")
+        yield Finding(
+            "freshness", "ok", f"{counted(status.on_disk, 'file')} indexed and up to date"
+        )
     else:
         todo = f"{status.to_add} to add, {status.to_change} to read again, {status.to_drop} to drop"
-        yield Finding("freshness", "warn", todo, "run: notewell index (the next search does it too)")
+        yield Finding(
+            "freshness", "warn", todo, "run: notewell index (the next search does it too)"
+        )
     for skipped in status.skipped:
         yield Finding("file", "warn", f"{skipped.path}: {skipped.reason}", cure(skipped))
 
 
 def _conversations(memory: Memory) -> Iterator[Finding]:
-    """Whether a program deletes its conversations before they are read, or after that without a copy."""
+    """Whether a program deletes its conversations before they are read, or after that without a
+    copy.
+    """
     days = deleted_after_days(memory.root)
     if days is None:
         return
@@ -189,7 +229,12 @@ def _conversations(memory: Memory) -> Iterator[Finding]:
     if "sessions" not in memory.settings.sources:
         yield Finding("conversations", "warn", f"{what}, and they are not read here", longer)
     elif not memory.settings.sessions.keep:
-        yield Finding("conversations", "warn", f"{what}, and none is kept", f"set sessions.keep to true, or {longer}")
+        yield Finding(
+            "conversations",
+            "warn",
+            f"{what}, and none is kept",
+            f"set sessions.keep to true, or {longer}",
+        )
     else:
         yield Finding("conversations", "ok", f"{what}; those that were read are kept")
 
@@ -201,7 +246,9 @@ def _altered(store: Store) -> Iterator[str]:
         indexed = store.keywords.chunk_terms([c.row for c in chunks])
         for c in chunks:
             found = indexed.get(c.row)  # the audit finds passages without keywords
-            if found and (found.body, found.exact) != tuple(tuple(terms.split()) for terms in index_terms(c.text)):
+            if found and (found.body, found.exact) != tuple(
+                tuple(terms.split()) for terms in index_terms(c.text)
+            ):
                 yield f"the keywords of {path} do not match its text"
             if Passage(c.start_line, c.end_line, c.heading, c.text).content_hash != c.content_hash:
                 yield f"a passage of {path} is damaged"
@@ -212,7 +259,10 @@ def _models(memory: Memory, *, deep: bool) -> Iterator[Finding]:
         yield Finding("model", "ok", "keywords only, as configured")
         return
     known = [(level.name, level.error) for level in memory.index.chain.levels(memory.store)]
-    asked = {p.name: p for p in memory.index.probe([name for name, _ in known if deep or plain_model(name)])}
+    asked = {
+        p.name: p
+        for p in memory.index.probe([name for name, _ in known if deep or plain_model(name)])
+    }
     working = 0
     for name, error in known:
         probe = asked.get(name)
@@ -223,10 +273,19 @@ def _models(memory: Memory, *, deep: bool) -> Iterator[Finding]:
         elif error is not None:
             yield Finding(f"model {name}", "warn", str(error), error.hint)
         else:
-            yield Finding(f"model {name}", "ok", "not asked, because it is on another machine (--deep asks it)")
+            yield Finding(
+                f"model {name}",
+                "ok",
+                "not asked, because it is on another machine (--deep asks it)",
+            )
             working += 1
     if not working:
-        yield Finding("chain", "fail", "no model answers, so searches use keywords only", "set embed.model to local")
+        yield Finding(
+            "chain",
+            "fail",
+            "no model answers, so searches use keywords only",
+            "set embed.model to local",
+        )
     yield from _vectors(memory)
 
 
@@ -246,7 +305,9 @@ def _vectors(memory: Memory) -> Iterator[Finding]:
     if status.answering.startswith("hashed@") and memory.settings.embed.model == "auto":
         pinned = f"the index is pinned to {status.answering}, which compares spelling, not meaning"
         yield Finding("meaning", "warn", pinned, "run: notewell index --model local")
-    old = sum(count for name, _, count in status.models if name not in (status.answering, status.embedder))
+    old = sum(
+        count for name, _, count in status.models if name not in (status.answering, status.embedder)
+    )
     limit_mb = memory.settings.embed.cache_mb
     room = f"{status.cache_bytes / 1e6:.1f} of {limit_mb:g} MB for text no longer in any note"
     room += f"; {old} vectors of earlier models" if old else ""

@@ -1,4 +1,6 @@
-"""How a command ends that fails: text on stderr, with `--json` also one object on stdout, and the exit code."""
+"""How a command ends that fails: text on stderr, with `--json` also one object on stdout, and the
+exit code.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _OS_HINT = "check the path, its permissions and the space on the disk"
 
 
 class FailedAnswer(Exception):  # noqa: N818 - it carries an answer
-    """A command has its answer, but the answer is a failure: `wire` is what `--json` shows beside the error."""
+    """A command has its answer, but the answer is a failure: `wire` is what `--json` shows beside
+    the error.
+    """
 
     def __init__(self, error: NotewellError, wire: Mapping[str, Any]) -> None:
         super().__init__(str(error))
@@ -35,7 +39,9 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 
 def colour() -> bool | None:
-    """Whether to use colours: no where the user or the terminal says so, else None, which lets the output decide."""
+    """Whether to use colours: no where the user or the terminal says so, else None, which lets the
+    output decide.
+    """
     return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
 
 
@@ -46,7 +52,11 @@ def failed(error: Exception, *, as_json: bool) -> int:
         wire, error = error.wire, error.error
     if isinstance(error, click.ClickException):
         error.show()
-        name = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "notewell"
+        name = (
+            error.ctx.command_path
+            if isinstance(error, click.UsageError) and error.ctx
+            else "notewell"
+        )
         told = failures.wire("usage", error.format_message(), f"{name} --help shows what it takes")
         code = error.exit_code
     else:
@@ -58,9 +68,15 @@ def failed(error: Exception, *, as_json: bool) -> int:
 
 
 def _told(error: Exception) -> tuple[int, dict[str, Any]]:
-    """Prints an error that is not of the command line's own and returns the exit code and the failure."""
+    """Prints an error that is not of the command line's own and returns the exit code and the
+    failure.
+    """
     if isinstance(error, OSError):
-        message, code, hint = f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), "os", ""
+        message, code, hint = (
+            f"{error.strerror or error}: {error.filename or ''}".rstrip(": "),
+            "os",
+            "",
+        )
     else:
         fault = failures.known(error)
         message, code, hint = str(fault), failures.code_of(fault), fault.hint

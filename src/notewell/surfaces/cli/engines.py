@@ -1,4 +1,6 @@
-"""`notewell engine`: which processes answer in the background, how to stop them, and the process itself."""
+"""`notewell engine`: which processes answer in the background, how to stop them, and the process
+itself.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +43,20 @@ _PATIENCE_S = 2.0
 @json_option
 @click.option("--folder", hidden=True)
 def engine(
-    act: str, *, everywhere: bool, folder: str | None, workspace: str | None, index_path: str | None,
-    given: tuple[str, ...], model: str | None, as_json: bool,
-) -> None:  # fmt: skip
+    act: str,
+    *,
+    everywhere: bool,
+    folder: str | None,
+    workspace: str | None,
+    index_path: str | None,
+    given: tuple[str, ...],
+    model: str | None,
+    as_json: bool,
+) -> None:
     """Show or stop the process that answers for all windows of a workspace.
 
-    It is started by searches, hooks and 'notewell mcp', and ends by itself: see engine.idle_s. 'run' is that process.
+    It is started by searches, hooks and 'notewell mcp', and ends by itself: see engine.idle_s.
+    'run' is that process.
 
     \b
     notewell engine status
@@ -57,14 +67,18 @@ def engine(
         here = workspace_of(workspace, given, index_path, model)
         root = os.path.realpath(here.root)
         if not os.path.isdir(root):
-            raise WorkspaceError(f"{root} is not a folder", hint="name the folder of your notes with -w")
+            raise WorkspaceError(
+                f"{root} is not a folder", hint="name the folder of your notes with -w"
+            )
         here.settings()  # says what is wrong with them
         if act == "run":
             _run(here, place_of(root, options_of(given, index_path, model), os.environ), folder)
             return
     found = [(place, _status(place)) for place in living(os.environ)]
     if act == "stop":
-        found = [(place, one) for place, one in found if everywhere or one.get("workspace", root) == root]
+        found = [
+            (place, one) for place, one in found if everywhere or one.get("workspace", root) == root
+        ]
         found = [(place, one) for place, one in found if _stop(place)]
     told = [one for _, one in found]
     notices = refused(os.environ)
@@ -73,7 +87,9 @@ def engine(
 
 
 def _is_somewhere() -> bool:
-    """Whether the current folder is there; where it was deleted, engines can be listed and stopped all the same."""
+    """Whether the current folder is there; where it was deleted, engines can be listed and stopped
+    all the same.
+    """
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -83,8 +99,12 @@ def _is_somewhere() -> bool:
 
 def _run(here: Workspace, place: Place | None, folder: str | None) -> None:
     """The life of an engine."""
-    if place is None or place.folder != (folder or place.folder):  # as after a logout: nobody would find it
-        raise StoreError("there is no folder that belongs to you alone", hint="set XDG_RUNTIME_DIR to one")
+    if place is None or place.folder != (
+        folder or place.folder
+    ):  # as after a logout: nobody would find it
+        raise StoreError(
+            "there is no folder that belongs to you alone", hint="set XDG_RUNTIME_DIR to one"
+        )
     from notewell.surfaces.engine.daemon import serve  # noqa: PLC0415
 
     if not serve(here, place, os.environ):
@@ -115,14 +135,20 @@ def _show(act: str, found: list[dict[str, Any]]) -> None:
         elif act == "stop":
             click.echo(one_line(f"stopped: {one['workspace']} (process {one['pid']})"))
         else:
-            ends = "a part of notewell serve" if one["hosted"] else f"ends after {one['idle_s']:g} s without use"
+            ends = (
+                "a part of notewell serve"
+                if one["hosted"]
+                else f"ends after {one['idle_s']:g} s without use"
+            )
             click.echo(one_line(one["workspace"]))
             click.echo(
                 f"    process {one['pid']}, {one['memory_mb']:.0f} MB, up {one['seconds']} s, {one['windows']} windows,"
                 f" {one['answered']} answers, {ends}"
             )
             looks = (
-                "looks at no file that has not changed" if not one["looks"] else f"looks at every file: {one['looks']}"
+                "looks at no file that has not changed"
+                if not one["looks"]
+                else f"looks at every file: {one['looks']}"
             )
             click.echo(one_line(f"    {looks}"))
     if not found:

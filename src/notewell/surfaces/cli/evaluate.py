@@ -29,14 +29,18 @@ class GateError(NotewellError):
 
 
 def opened(here: Workspace, paths: Sequence[str]) -> Memory:
-    """The workspace's memory, or one in RAM if every set brings its own corpus, so that measuring leaves no trace."""
+    """The workspace's memory, or one in RAM if every set brings its own corpus, so that measuring
+    leaves no trace.
+    """
     if not paths or any(p == "mine" or Path(p).is_file() for p in paths):
         return here.open()
     return Memory(here.root, here.settings(), temporary_store())
 
 
 def save(place: str, text: str, root: Path) -> None:
-    """Writes a file that the user names; one in the workspace may be a link that came with a clone."""
+    """Writes a file that the user names; one in the workspace may be a link that came with a
+    clone.
+    """
     target = os.path.join(os.path.realpath(os.path.dirname(place) or "."), os.path.basename(place))
     try:
         if is_in(target, os.path.realpath(root)):
@@ -78,15 +82,27 @@ def find_sets(memory: Memory, paths: Sequence[str]) -> list[sets.EvalSet]:
 def propose(memory: Memory, most: int) -> list[dict[str, Any]]:
     """Questions about the workspace's notes."""
     memory.sync()
-    chunks = [c for path in sorted(memory.store.documents.stored()) for c in memory.store.documents.chunks_of(path)]
+    chunks = [
+        c
+        for path in sorted(memory.store.documents.stored())
+        for c in memory.store.documents.chunks_of(path)
+    ]
     rows = sets.propose(memory.store, chunks, most=most)
     if not rows:
-        raise UsageError("there are too few notes to make questions from", hint="write some notes, then try again")
+        raise UsageError(
+            "there are too few notes to make questions from",
+            hint="write some notes, then try again",
+        )
     return rows
 
 
 def measure(
-    memory: Memory, paths: Sequence[str], *, profiles: Sequence[str], cache: Path | None, only: Sequence[str] = ()
+    memory: Memory,
+    paths: Sequence[str],
+    *,
+    profiles: Sequence[str],
+    cache: Path | None,
+    only: Sequence[str] = (),
 ) -> list[runner.Run]:
     """Runs every set under every profile."""
     if not profiles:

@@ -1,4 +1,6 @@
-"""`notewell hook`: what a host calls, and the log of what it got. Loads no more than an event needs."""
+"""`notewell hook`: what a host calls, and the log of what it got. Loads no more than an event
+needs.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _OF_PEOPLE = ("log", "useless")
 
 
 class _Hook(click.Command):
-    """A command that tells a person what is wrong with a line, and no host: an exit code of 2 would stop its agent."""
+    """A command that tells a person what is wrong with a line, and no host: an exit code of 2 would
+    stop its agent.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Reads the line; one that a newer plugin may have written does nothing."""
@@ -39,20 +43,47 @@ class _Hook(click.Command):
 
 
 @click.command(cls=_Hook, epilog=f"Hosts: {', '.join(HOSTS)}")
-@click.argument("event", type=click.Choice([*EVENTS, *_OF_PEOPLE, "keep"]), metavar="EVENT|log|useless")
+@click.argument(
+    "event", type=click.Choice([*EVENTS, *_OF_PEOPLE, "keep"]), metavar="EVENT|log|useless"
+)
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--host", type=click.Choice(list(HOSTS)), default="claude-code", help="Whose JSON is read and written.")
-@click.option("-w", "--workspace", type=click.Path(), help="Folder with notes (default: the one the host works in).")
-@click.option("--budget", type=float, metavar="SECONDS", help="How long changed files may be indexed (hook.sync_s).")
+@click.option(
+    "--host",
+    type=click.Choice(list(HOSTS)),
+    default="claude-code",
+    help="Whose JSON is read and written.",
+)
+@click.option(
+    "-w",
+    "--workspace",
+    type=click.Path(),
+    help="Folder with notes (default: the one the host works in).",
+)
+@click.option(
+    "--budget",
+    type=float,
+    metavar="SECONDS",
+    help="How long changed files may be indexed (hook.sync_s).",
+)
 @click.option("--wait", is_flag=True, hidden=True)
-@click.option("--json", "as_json", is_flag=True, help="With log and useless: print one JSON object.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="With log and useless: print one JSON object."
+)
 def hook(
-    event: str, *, ids: Sequence[str], host: str, workspace: str | None, budget: float | None, wait: bool, as_json: bool
+    event: str,
+    *,
+    ids: Sequence[str],
+    host: str,
+    workspace: str | None,
+    budget: float | None,
+    wait: bool,
+    as_json: bool,
 ) -> None:
     """Answer an event of an agent: session-start, prompt, stop, compact or session-end.
 
-    Reads the host's JSON from stdin and writes what that host reads. It never fails: what goes wrong is in the log of
-    errors. 'hook log' shows what was given to a model and when; 'hook useless ID' keeps it away from such prompts.
+    Reads the host's JSON from stdin and writes what that host reads. It never fails: what goes
+    wrong is in the log of errors. 'hook log' shows what was given to a model and when; 'hook
+    useless ID' keeps it away from such prompts.
 
     \b
     notewell hook prompt --host claude-code
@@ -80,7 +111,15 @@ def _answer(event: str, host: str, workspace: str, budget: float | None) -> None
             from notewell.surfaces.hooks.loop import respond  # noqa: PLC0415 - inside, so that the deadline holds for it
 
             known = next(one for one in EVENTS if one == event)
-            told = respond(known, HOSTS[host], sent or b"", env, workspace=workspace, sync_s=budget, start=start)
+            told = respond(
+                known,
+                HOSTS[host],
+                sent or b"",
+                env,
+                workspace=workspace,
+                sync_s=budget,
+                start=start,
+            )
             return json.dumps(told).encode() + b"\n" if told else b""
         except Exception as error:  # noqa: BLE001 - a hook never fails its host
             _record(error, env)
@@ -88,7 +127,10 @@ def _answer(event: str, host: str, workspace: str, budget: float | None) -> None
 
     done = None if sent is None else within(deadline_s - read.spent_s(), work)
     if done is None:
-        _record(TimeoutError(f"hook {event} of {host} was not done after {deadline_s:g} s, or died"), env)
+        _record(
+            TimeoutError(f"hook {event} of {host} was not done after {deadline_s:g} s, or died"),
+            env,
+        )
     elif done:
         sys.stdout.flush()
         sys.stdout.buffer.write(done)
@@ -124,15 +166,27 @@ def _tell(event: str, ids: Sequence[str], *, as_json: bool) -> None:
     if event == "useless" and not ids:
         raise UsageError("nothing is named", hint="notewell hook log shows the ids")
     if event == "log" and ids:
-        raise UsageError(f"hook log takes no argument, but got {ids[0]!r}", hint="to mark it: notewell hook useless ID")
+        raise UsageError(
+            f"hook log takes no argument, but got {ids[0]!r}",
+            hint="to mark it: notewell hook useless ID",
+        )
     found = [journal.mark(name) for name in ids] if event == "useless" else journal.entries()
 
     def show() -> None:
         for one in found:
-            places = ", ".join(f"{p.citation} {p.confidence:.2f}" if p.content else p.citation for p in one.passages)
+            places = ", ".join(
+                f"{p.citation} {p.confidence:.2f}" if p.content else p.citation
+                for p in one.passages
+            )
             mark = "  useless" if one.useless else ""
-            click.echo(render.one_line(f"{one.id}  {one.time[:16]}  {one.host}  {one.tokens} tokens{mark}"))
-            click.echo(render.one_line(f'    "{one.prompt}"' if one.prompt else "    (the start of a session)"))
+            click.echo(
+                render.one_line(f"{one.id}  {one.time[:16]}  {one.host}  {one.tokens} tokens{mark}")
+            )
+            click.echo(
+                render.one_line(
+                    f'    "{one.prompt}"' if one.prompt else "    (the start of a session)"
+                )
+            )
             click.echo(render.one_line(f"    {places}"))
         if not found:
             click.echo("nothing was given to a model yet")
@@ -147,7 +201,8 @@ def thread_failed(failure: threading.ExceptHookArgs) -> None:
 
 
 def run(arguments: Sequence[str], sent: Sent | None = None, *, start: bool = False) -> int:
-    """Runs `notewell hook …` without loading the other commands; `sent` is what is being read from stdin already.
+    """Runs `notewell hook …` without loading the other commands; `sent` is what is being read from
+    stdin already.
 
     `start` says whether an engine may be started for the next one.
     """

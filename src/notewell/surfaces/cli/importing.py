@@ -36,9 +36,9 @@ _WORDS = {
 def import_(memory: Memory, files: Sequence[str], *, dry_run: bool, as_json: bool) -> None:
     """Turn exports of other programs, and documents, into notes.
 
-    Reads ChatGPT and Claude.ai (conversations.json or the zip), MCP's memory.jsonl, basic-memory, mem0, Letta,
-    Markdown, HTML and Word; PDF with the extra 'documents'. Run it again with a newer export: it adds what is new,
-    doubles nothing and leaves your edits alone.
+    Reads ChatGPT and Claude.ai (conversations.json or the zip), MCP's memory.jsonl, basic-memory,
+    mem0, Letta, Markdown, HTML and Word; PDF with the extra 'documents'. Run it again with a newer
+    export: it adds what is new, doubles nothing and leaves your edits alone.
 
     \b
     notewell import conversations.json --dry-run
@@ -55,7 +55,9 @@ def import_(memory: Memory, files: Sequence[str], *, dry_run: bool, as_json: boo
 def _wire(done: Imported) -> dict[str, Any]:
     from notewell.notes.imported_notes import Imported, ImportedFile  # noqa: PLC0415
 
-    file = Shape("file formats items new updated extended unchanged edited deleted skipped", ImportedFile)
+    file = Shape(
+        "file formats items new updated extended unchanged edited deleted skipped", ImportedFile
+    )
     whole = Shape("dry_run files written", Imported)
     return whole.fill(done, files=[file.fill(f, error=_error(f)) for f in done.files])
 
@@ -63,7 +65,9 @@ def _wire(done: Imported) -> dict[str, Any]:
 def _error(file: ImportedFile) -> dict[str, Any] | None:
     if file.error is None:
         return None
-    told: dict[str, Any] = failures.wire(failures.code_of(file.error), str(file.error), file.error.hint)["error"]
+    told: dict[str, Any] = failures.wire(
+        failures.code_of(file.error), str(file.error), file.error.hint
+    )["error"]
     return told
 
 
@@ -73,11 +77,15 @@ def _show(done: Imported) -> None:
     for file in done.files:
         if file.error is not None:
             continue
-        counts = [f"{count} {words}" for name, words in _WORDS.items() if (count := getattr(file, name))]
+        counts = [
+            f"{count} {words}" for name, words in _WORDS.items() if (count := getattr(file, name))
+        ]
         source = f"{', '.join(file.formats)}: " if file.formats else ""
         click.echo(f"{render.one_line(file.file)}: {source}{', '.join(counts) or 'nothing in it'}")
         for skipped in file.skipped[:_SHOWN]:
-            click.echo(f"  skipped {render.one_line(skipped.path)}: {render.one_line(skipped.reason)}")
+            click.echo(
+                f"  skipped {render.one_line(skipped.path)}: {render.one_line(skipped.reason)}"
+            )
         if len(file.skipped) > _SHOWN:
             click.echo(f"  and {len(file.skipped) - _SHOWN} more")
     for folder in dict.fromkeys(path.rpartition("/")[0] for path in done.written):

@@ -14,7 +14,13 @@ import click
 from notewell.errors import StoreError
 from notewell.surfaces.cli import render
 from notewell.surfaces.cli.ending import FailedAnswer
-from notewell.surfaces.cli.options import answer, json_option, setting_option, workspace_of, workspace_option
+from notewell.surfaces.cli.options import (
+    answer,
+    json_option,
+    setting_option,
+    workspace_of,
+    workspace_option,
+)
 from notewell.surfaces.shapes import Shape
 
 if TYPE_CHECKING:
@@ -29,11 +35,18 @@ if TYPE_CHECKING:
 @setting_option
 @json_option
 def migrate(
-    source: str, target: str, *, overwrite: bool, workspace: str | None, given: Sequence[str], as_json: bool
+    source: str,
+    target: str,
+    *,
+    overwrite: bool,
+    workspace: str | None,
+    given: Sequence[str],
+    as_json: bool,
 ) -> None:
     """Copy an index: FROM and TO are files or postgresql:// addresses.
 
-    Nothing is embedded again. If it is interrupted, run the same command again: it goes on where it stopped.
+    Nothing is embedded again. If it is interrupted, run the same command again: it goes on where it
+    stopped.
 
     \b
     notewell migrate .notewell/index.sqlite postgresql://db.example/notewell
@@ -52,14 +65,18 @@ def migrate(
             stores.append(open_named(name, root=root, settings=settings, new=new))
             stack.callback(stores[-1].close)
         here_too = keeps_here(root, settings.trusted_folders)
-        forgotten = functools.partial(tombstones_of, root=root, away=folder_away(root, os.environ), here=here_too)
+        forgotten = functools.partial(
+            tombstones_of, root=root, away=folder_away(root, os.environ), here=here_too
+        )
         done = copy(*stores, tombstones=forgotten, overwrite=overwrite, progress=render.Bar())
     if done.verified or not as_json:
         answer(as_json, lambda: _wire(done), lambda: _show(done))
     if not done.verified:
         wrong = ", ".join(p.what for p in done.parts if not p.same)
         hint = "run the command again; the source was not changed"
-        error = StoreError(f"{done.target} does not hold what {done.source} holds: {wrong}", hint=hint)
+        error = StoreError(
+            f"{done.target} does not hold what {done.source} holds: {wrong}", hint=hint
+        )
         raise FailedAnswer(error, _wire(done))
 
 

@@ -1,4 +1,6 @@
-"""The options that commands share, and what is made of them: the workspace, a question, filters, JSON on stdout."""
+"""The options that commands share, and what is made of them: the workspace, a question, filters,
+JSON on stdout.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +41,21 @@ class Number(click.FloatRange):
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-workspace_option = click.option("-w", "--workspace", type=click.Path(), help="Folder of your notes.")
+workspace_option = click.option(
+    "-w", "--workspace", type=click.Path(), help="Folder of your notes."
+)
 setting_option = click.option(
-    "--setting", "given", multiple=True, metavar="KEY=VALUE", help="Any setting of 'notewell config' (repeatable)."
+    "--setting",
+    "given",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Any setting of 'notewell config' (repeatable).",
 )
 index_option = click.option(
-    "--index", "index_path", metavar="FILE|URL", help="Index file or postgresql:// address, if not the usual one."
+    "--index",
+    "index_path",
+    metavar="FILE|URL",
+    help="Index file or postgresql:// address, if not the usual one.",
 )
 model_option = click.option("--model", help="Embedding model by name; 'none' for keywords only.")
 _WORKSPACE = (workspace_option, index_option, setting_option, model_option, json_option)
@@ -64,17 +75,29 @@ _SEARCH = (
         help=f"Named pipeline: {', '.join(PROFILES)}.",
     ),
     click.option("--min-score", type=Number(0, 1), help="Lowest confidence of a hit."),
-    click.option("--all", "everything", is_flag=True, help="Also show hits that are almost surely wrong."),
-    click.option("--budget-tokens", type=click.IntRange(0), default=0, help="Stop before this many tokens."),
-    click.option("--include-superseded", is_flag=True, help="Also show older copies and superseded notes."),
+    click.option(
+        "--all", "everything", is_flag=True, help="Also show hits that are almost surely wrong."
+    ),
+    click.option(
+        "--budget-tokens", type=click.IntRange(0), default=0, help="Stop before this many tokens."
+    ),
+    click.option(
+        "--include-superseded", is_flag=True, help="Also show older copies and superseded notes."
+    ),
     click.option("--as-of", help="Answer as of that day: ignore notes with a later date."),
     click.option("--now", help="Use this ISO date as today."),
-    click.option("--no-sync", is_flag=True, help="Search the index as it is; do not check the files for changes."),
+    click.option(
+        "--no-sync",
+        is_flag=True,
+        help="Search the index as it is; do not check the files for changes.",
+    ),
 )
 
 
 def _with(options: Sequence[Callable[[Command], Command]]) -> Callable[[Command], Command]:
-    return lambda command: functools.reduce(lambda made, option: option(made), reversed(options), command)
+    return lambda command: functools.reduce(
+        lambda made, option: option(made), reversed(options), command
+    )
 
 
 filter_options = _with(_FILTERS)
@@ -93,30 +116,44 @@ class Workspace:
         return load(self.root, env=os.environ, flags=self.flags)
 
     def open(self) -> Memory:
-        """The memory of the workspace; references on the command line may be relative to the current folder."""
-        memory = Memory.open(self.root, **{key.replace(".", "__"): value for key, value in self.flags.items()})
+        """The memory of the workspace; references on the command line may be relative to the
+        current folder.
+        """
+        memory = Memory.open(
+            self.root, **{key.replace(".", "__"): value for key, value in self.flags.items()}
+        )
         with contextlib.suppress(OSError):  # a folder that was deleted
             memory.notebook.cwd = Path.cwd()
         return memory
 
 
 def workspace_of(
-    workspace: str | None, given: Sequence[str], index_path: str | None = None, model: str | None = None
+    workspace: str | None,
+    given: Sequence[str],
+    index_path: str | None = None,
+    model: str | None = None,
 ) -> Workspace:
-    """The workspace that the shared options name; a path on the command line is relative to the current folder."""
+    """The workspace that the shared options name; a path on the command line is relative to the
+    current folder.
+    """
     flags: dict[str, Any] = {}
     for one in given:
         key, mark, value = one.partition("=")
         if not mark:
-            raise UsageError(f"--setting {one!r} has no value", hint="write --setting search.limit=10")
+            raise UsageError(
+                f"--setting {one!r} has no value", hint="write --setting search.limit=10"
+            )
         flags[key.strip()] = value.strip()
     flags |= index_flags(index_path) if index_path is not None else {}
     flags |= {"embed.model": model} if model else {}
     return Workspace(Path(workspace) if workspace else find_workspace(None, os.environ), flags)
 
 
-def with_workspace(command: Command, *, opens: bool = False, before: Command | None = None) -> Command:
-    """Adds the options for workspace, index, model and settings, and passes on the `Workspace`, or its open memory.
+def with_workspace(
+    command: Command, *, opens: bool = False, before: Command | None = None
+) -> Command:
+    """Adds the options for workspace, index, model and settings, and passes on the `Workspace`, or
+    its open memory.
 
     `before` is called with the workspace and all other options before it is opened.
     """
@@ -124,10 +161,16 @@ def with_workspace(command: Command, *, opens: bool = False, before: Command | N
     @_with(_WORKSPACE)
     @functools.wraps(command)
     def wrapped(
-        workspace: str | None, index_path: str | None, model: str | None, given: Sequence[str], **rest: Any
+        workspace: str | None,
+        index_path: str | None,
+        model: str | None,
+        given: Sequence[str],
+        **rest: Any,
     ) -> Any:
         warm = click.get_current_context().obj
-        if opens and isinstance(warm, Memory):  # an engine, which has opened this very workspace with these options
+        if opens and isinstance(
+            warm, Memory
+        ):  # an engine, which has opened this very workspace with these options
             return command(memory=warm, **rest)
         here = workspace_of(workspace, given, index_path, model)
         if not opens:
@@ -186,8 +229,13 @@ def search_arguments(*, now: str | None, no_sync: bool, **flags: Any) -> dict[st
     if flags["as_of"] and now:
         raise UsageError("--as-of and --now both set the day", hint="give only one of them")
     if flags["everything"] and flags["min_score"]:
-        raise UsageError("--all and --min-score both set the lowest confidence", hint="give only one of them")
+        raise UsageError(
+            "--all and --min-score both set the lowest confidence", hint="give only one of them"
+        )
     flags["min_score"] = 0.0 if flags["everything"] else flags["min_score"]
     filters, clock = arguments.filters(flags, clock, flags=True)
-    rest = {key: flags[key] for key in ("limit", "profile", "min_score", "budget_tokens", "include_superseded")}
+    rest = {
+        key: flags[key]
+        for key in ("limit", "profile", "min_score", "budget_tokens", "include_superseded")
+    }
     return {**rest, "filters": filters, "now": clock, "sync": not no_sync}

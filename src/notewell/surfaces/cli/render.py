@@ -31,7 +31,9 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text on one line, such as the name of a file: what controls a terminal or is not seen is written out."""
+    """The text on one line, such as the name of a file: what controls a terminal or is not seen is
+    written out.
+    """
     return printable(shown(text))
 
 
@@ -39,15 +41,23 @@ def highlight(text: str, query: str) -> str:
     """The text, with the words of the question in bold."""
     terms = query_terms(query)
     wanted = set(terms.words)
-    # Scripts without spaces are searched by pairs of characters, so a match is marked inside its sentence.
-    runs = {"".join((p[0], p[1][1:])) for p in terms.phrases} | {w for w in wanted if not w.isascii()}
-    inside = re.compile("|".join(re.escape(r) for r in sorted(runs, key=len, reverse=True) if len(r) > 1) or r"(?!)")
+    # Scripts without spaces are searched by pairs of characters, so a match is marked inside its
+    # sentence.
+    runs = {"".join((p[0], p[1][1:])) for p in terms.phrases} | {
+        w for w in wanted if not w.isascii()
+    }
+    inside = re.compile(
+        "|".join(re.escape(r) for r in sorted(runs, key=len, reverse=True) if len(r) > 1) or r"(?!)"
+    )
 
     def styled(match: re.Match[str]) -> str:
         return click.style(match.group(), bold=True, fg="yellow")
 
     def mark(match: re.Match[str]) -> str:
-        if wanted.intersection(index_terms(match.group())[0].split()) and visible(match.group()).isascii():
+        if (
+            wanted.intersection(index_terms(match.group())[0].split())
+            and visible(match.group()).isascii()
+        ):
             return styled(match)
         return inside.sub(styled, match.group())
 
@@ -67,7 +77,9 @@ def answer(found: Found) -> None:
         click.echo("no hits")
     for number, hit in enumerate(found.hits, start=1):
         chunk = hit.chunk
-        where = click.style(one_line(f"{chunk.path}:{chunk.start_line}-{chunk.end_line}"), fg="cyan", bold=True)
+        where = click.style(
+            one_line(f"{chunk.path}:{chunk.start_line}-{chunk.end_line}"), fg="cyan", bold=True
+        )
         heading = " > ".join(h for h in chunk.heading if h)
         sure = f"{hit.certainty or 'score':<7} {hit.confidence:.2f}"
         click.echo(f"{number:>2}. {sure}  {where}  {one_line(heading)}".rstrip())
@@ -75,7 +87,9 @@ def answer(found: Found) -> None:
             if line.strip():
                 click.echo(f"      {line}")
         marks = [f"conflicts with {i}" for i in hit.conflicts_with[:_FEW]]
-        marks += [f"and {len(hit.conflicts_with) - _FEW} more"] if len(hit.conflicts_with) > _FEW else []
+        marks += (
+            [f"and {len(hit.conflicts_with) - _FEW} more"] if len(hit.conflicts_with) > _FEW else []
+        )
         marks += [f"superseded by {hit.superseded_by}"] if hit.superseded_by else []
         marks += ["kept; its program has deleted it"] if hit.kept else []
         if hit.hidden:
@@ -88,12 +102,15 @@ def answer(found: Found) -> None:
 
 
 def hidden(number: int, reference: str) -> str:
-    """Says that secrets are hidden, and the command that shows them to the person at the terminal."""
+    """Says that secrets are hidden, and the command that shows them to the person at the
+    terminal.
+    """
     from shlex import quote  # noqa: PLC0415 - few hits hide any
 
     context = click.get_current_context(silent=True)
     named = context.params.get("workspace") if context else None
-    # As it was typed, so that it means the same in the same folder, also where another process answers.
+    # As it was typed, so that it means the same in the same folder, also where another process
+    # answers.
     workspace = f" -w {quote(named)}" if named else ""
     command = one_line(f"notewell get --raw {quote(reference)}{workspace}")
     return f"{counted(number, 'secret')} hidden; {command} shows {'it' if number == 1 else 'them'}"
@@ -102,7 +119,10 @@ def hidden(number: int, reference: str) -> str:
 def trace(found: Found) -> None:
     """Prints the first ten candidates after every leg and stage."""
     for step in (*found.trace.legs, *found.trace.steps):
-        head = f"{step.stage}: {len(step.marks)} kept, {len(step.dropped)} dropped, {step.took_ms:.1f} ms"
+        head = (
+            f"{step.stage}: {len(step.marks)} kept, {len(step.dropped)} dropped, "
+            f"{step.took_ms:.1f} ms"
+        )
         click.secho(head, bold=True)
         for mark in step.marks[:10]:
             candidate = found.trace.candidates.get(mark.id)
@@ -133,7 +153,10 @@ def report(one: SyncReport) -> None:
         f"{f' ({one.waiting} in a batch)' if one.waiting else ''}; {one.took_ms / 1000:.2f} s"
     )
     if one.redacted:
-        click.echo(f"  redacted {', '.join(f'{count} {kind}' for kind, count in sorted(one.redacted.items()))}")
+        click.echo(
+            "  redacted "
+            f"{', '.join(f'{count} {kind}' for kind, count in sorted(one.redacted.items()))}"
+        )
     if one.forgotten:
         click.echo(f"  {counted(one.forgotten, 'forgotten passage')} left out")
     skipped(one.skipped)
@@ -142,7 +165,9 @@ def report(one: SyncReport) -> None:
 
 
 def estimate(one: Estimate) -> None:
-    """Prints on stderr what the vectors will take: the price before anything is sent, the time once it is known."""
+    """Prints on stderr what the vectors will take: the price before anything is sent, the time once
+    it is known.
+    """
     amount = f"{counted(one.passages, 'passage')} to embed with {one_line(one.model)}"
     if one.seconds is not None:
         click.echo(f"{amount}: about {_duration(one.seconds)}", err=True)
@@ -153,24 +178,51 @@ def estimate(one: Estimate) -> None:
 
 def status(one: Status) -> None:
     """Prints the files compared with the index."""
-    state = "up to date" if one.fresh else f"{one.to_add:,} to add, {one.to_change:,} to read, {one.to_drop:,} to drop"
+    state = (
+        "up to date"
+        if one.fresh
+        else f"{one.to_add:,} to add, {one.to_change:,} to read, {one.to_drop:,} to drop"
+    )
     rows = [
         ("workspace", one.workspace),
         ("index", f"{one.index} ({one.bytes / 1e6:.1f} MB)"),
         ("files", f"{one.on_disk:,} on disk, {one.documents:,} indexed: {state}"),
-        ("sources", "; ".join(f"{s}: {counted(n, 'file')}, {counted(c, 'passage')}" for s, n, c in one.sources)),
+        (
+            "sources",
+            "; ".join(
+                f"{s}: {counted(n, 'file')}, {counted(c, 'passage')}" for s, n, c in one.sources
+            ),
+        ),
         ("passages", f"{one.chunks:,}"),
         ("model", f"{one.embedder}: {one.embedded:,} embedded, {one.pending:,} to go"),
-        ("cache", f"{counted(one.cached, 'vector')} of text no longer in any note ({one.cache_bytes / 1e6:.1f} MB)"),
+        (
+            "cache",
+            (
+                f"{counted(one.cached, 'vector')} of text no longer in any note "
+                f"({one.cache_bytes / 1e6:.1f} MB)"
+            ),
+        ),
     ]
     if one.waiting:
-        rows.append(("batch", f"{counted(one.waiting, 'passage')} at the provider (notewell index fetches them)"))
+        rows.append(
+            (
+                "batch",
+                f"{counted(one.waiting, 'passage')} at the provider (notewell index fetches them)",
+            )
+        )
     if len(one.chain) > 1 or any(error for _, error in one.chain):
         rows.append(("chain", " → ".join(f"{n} ({one_line(e)})" if e else n for n, e in one.chain)))
     if one.refused:
-        rows.append(("refused", f"{counted(one.refused, 'passage')} (run notewell index --force to try again)"))
+        rows.append(
+            (
+                "refused",
+                f"{counted(one.refused, 'passage')} (run notewell index --force to try again)",
+            )
+        )
     if one.answering != one.embedder:
-        rows.append(("answering", f"{one.answering}, until the model above has embedded every passage"))
+        rows.append(
+            ("answering", f"{one.answering}, until the model above has embedded every passage")
+        )
     if one.database:
         rows += _database(one.database)
     for level in one.levels:
@@ -183,15 +235,26 @@ def status(one: Status) -> None:
 
 def probe(one: Probe) -> str:
     """The figures of a model that answered."""
-    return f"{one.latency_ms:.0f} ms, {one.dim} dimensions, alike {one.alike:.2f}, unlike {one.unlike:.2f}"
+    return (
+        f"{one.latency_ms:.0f} ms, {one.dim} dimensions, alike {one.alike:.2f}, unlike "
+        f"{one.unlike:.2f}"
+    )
 
 
 def _database(one: Figures) -> Iterator[tuple[str, str]]:
     """The figures of a database, over all of its workspaces."""
     tables, indexes = sum(t.bytes for t in one.tables), sum(t.index_bytes for t in one.tables)
     largest = ", ".join(f"{t.name} {(t.bytes + t.index_bytes) / 1e6:.1f}" for t in one.tables[:4])
-    yield "database", f"tables {tables / 1e6:.1f} MB, indexes {indexes / 1e6:.1f} MB ({largest}), all workspaces"
-    yield "vectors", f"HNSW for {', '.join(one.approximate)}" if one.approximate else "exact scan, no HNSW index"
+    yield (
+        "database",
+        f"tables {tables / 1e6:.1f} MB, indexes {indexes / 1e6:.1f} MB ({largest}), all workspaces",
+    )
+    yield (
+        "vectors",
+        f"HNSW for {', '.join(one.approximate)}"
+        if one.approximate
+        else "exact scan, no HNSW index",
+    )
     yield "claims", f"{one.claimed} of {one.waiting} waiting texts are being embedded"
     behind = [f"{name or 'a replica'} {lag:.1f} s" for name, lag in one.replicas]
     behind += [f"this replica {one.lag_s:.1f} s"] if one.lag_s is not None else []
@@ -208,7 +271,9 @@ def config(one: Settings) -> None:
 
 
 class Bar:
-    """Progress with the time left, on stderr: a line that fills up on a terminal, else a line every ten seconds."""
+    """Progress with the time left, on stderr: a line that fills up on a terminal, else a line every
+    ten seconds.
+    """
 
     def __init__(self) -> None:
         self.live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
@@ -224,10 +289,16 @@ class Bar:
             self.end()
             self._what, self._begun, self._told_at = what, now, now
         spent = now - self._begun
-        left = f", {_duration(spent / done * (total - done))} left" if done and spent > 1 and done < total else ""
+        left = (
+            f", {_duration(spent / done * (total - done))} left"
+            if done and spent > 1 and done < total
+            else ""
+        )
         if self.live:
             filled = 30 * done // total
-            sys.stderr.write(f"\r{what:>8} [{'#' * filled}{'.' * (30 - filled)}] {done:,}/{total:,}{left}\x1b[K")
+            sys.stderr.write(
+                f"\r{what:>8} [{'#' * filled}{'.' * (30 - filled)}] {done:,}/{total:,}{left}\x1b[K"
+            )
             if done >= total:
                 self.end()
         elif now - self._told_at >= _EVERY_S:

@@ -1,4 +1,6 @@
-"""The commands that keep running: `mcp` for a client on stdin and stdout, `serve` for HTTP and the page."""
+"""The commands that keep running: `mcp` for a client on stdin and stdout, `serve` for HTTP and the
+page.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ _SHORTEST = 16
 def mcp(memory: Memory, *, read_only: bool, expert: bool, cwd: str | None, as_json: bool) -> None:
     """Serve MCP on stdin and stdout, to the agent that starts it.
 
-    'notewell install' writes the entry into an agent's settings. 'notewell serve' offers MCP over HTTP at /mcp.
+    'notewell install' writes the entry into an agent's settings. 'notewell serve' offers MCP over
+    HTTP at /mcp.
 
     \b
     notewell mcp --workspace ~/notes
@@ -65,7 +68,13 @@ def mcp(memory: Memory, *, read_only: bool, expert: bool, cwd: str | None, as_js
     show_default=True,
     help="Address to listen on; one that others can reach needs a token.",
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 takes any free port.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8765,
+    show_default=True,
+    help="0 takes any free port.",
+)
 @click.option(
     "--token-file",
     type=click.Path(),
@@ -78,7 +87,10 @@ def mcp(memory: Memory, *, read_only: bool, expert: bool, cwd: str | None, as_js
     help="Ask for no token: every user of this machine can then read the notes, and change them.",
 )
 @click.option(
-    "--allow-host", multiple=True, metavar="NAME", help="Another host name that clients may use (repeatable)."
+    "--allow-host",
+    multiple=True,
+    metavar="NAME",
+    help="Another host name that clients may use (repeatable).",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option("--read-only", is_flag=True, help="Offer nothing that writes.")
@@ -115,7 +127,9 @@ def serve(
         raise UsageError(f"other machines can reach {host}, so a token is needed", hint=hint)
     if token and anyone:
         hint = f"leave out --anyone-on-this-machine, or {TOKEN} and --token-file"
-        raise UsageError("you gave a token and also --anyone-on-this-machine; use only one of them", hint=hint)
+        raise UsageError(
+            "you gave a token and also --anyone-on-this-machine; use only one of them", hint=hint
+        )
     door = Door(
         token=token,
         # Who gives a token wants it asked for, and behind another name a program lets others in.
@@ -183,14 +197,20 @@ def _engine(memory: Memory) -> AbstractContextManager[None]:
 
     given = click.get_current_context().params
     options = given["given"], given["index_path"], given["model"]
-    place = place_of(str(memory.root), options_of(*options), os.environ) if memory.settings.engine.enabled else None
+    place = (
+        place_of(str(memory.root), options_of(*options), os.environ)
+        if memory.settings.engine.enabled
+        else None
+    )
     if place is None:
         return nullcontext()
     return hosted(memory, workspace_of(str(memory.root), *options), place, os.environ)
 
 
 def _end_on_sigterm() -> None:
-    """Exits with 0 at once: writes are atomic, so nothing needs to be closed, and no hanging thread is waited for."""
+    """Exits with 0 at once: writes are atomic, so nothing needs to be closed, and no hanging thread
+    is waited for.
+    """
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
 
@@ -204,19 +224,29 @@ def is_loopback(host: str) -> bool:
 
 
 def read_token(file: str | None) -> str:
-    """The token from a file that only its owner can read, else from the environment, else an empty text."""
+    """The token from a file that only its owner can read, else from the environment, else an empty
+    text.
+    """
     token = os.environ.get(TOKEN, "")
     if file:
         try:
             mode = Path(file).stat().st_mode
             token = Path(file).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"the token file {file} cannot be read: {error}", hint="give another file") from error
+            raise UsageError(
+                f"the token file {file} cannot be read: {error}", hint="give another file"
+            ) from error
         if os.name != "nt" and stat.S_IMODE(mode) & 0o077:
-            raise UsageError(f"other users can read the token file {file}", hint=f"chmod 600 {file}")
-    if (file or token) and (len(token) < _SHORTEST or not token.isascii() or any(c.isspace() for c in token)):
+            raise UsageError(
+                f"other users can read the token file {file}", hint=f"chmod 600 {file}"
+            )
+    if (file or token) and (
+        len(token) < _SHORTEST or not token.isascii() or any(c.isspace() for c in token)
+    ):
         hint = 'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
-        raise UsageError(f"a token must have at least {_SHORTEST} ASCII characters and no spaces", hint=hint)
+        raise UsageError(
+            f"a token must have at least {_SHORTEST} ASCII characters and no spaces", hint=hint
+        )
     return token
 
 
@@ -230,7 +260,9 @@ def _listen(host: str, port: int) -> socket.socket:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
-        made.listen(128)  # a client may connect as soon as the address is printed; it waits until everything is loaded
+        made.listen(
+            128
+        )  # a client may connect as soon as the address is printed; it waits until everything is loaded
     except OSError as error:
         made.close()
         hint = "choose another --port, or 0 for any free one"

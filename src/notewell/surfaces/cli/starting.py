@@ -34,7 +34,9 @@ def start(folder: Path) -> list[str]:
     """Makes what a workspace needs and returns what it made."""
     if folder.exists() and not folder.is_dir():
         raise WorkspaceError(f"{folder} is not a folder", hint="name a folder")
-    Trust(folder, load(Path(os.devnull), env=os.environ).trusted_folders).refuse_writing(os.path.realpath(folder))
+    Trust(folder, load(Path(os.devnull), env=os.environ).trusted_folders).refuse_writing(
+        os.path.realpath(folder)
+    )
     notes = FileSource(folder)
     keeps = folder.exists() and notes.mode != "never" and notes.any()
     folder.mkdir(parents=True, exist_ok=True)
@@ -44,7 +46,9 @@ def start(folder: Path) -> list[str]:
         write_setting("folder", "always", folder, os.environ)
     journal = [] if (folder / "memory").is_dir() else ["memory/"]
     (folder / "memory").mkdir(exist_ok=True)
-    memory = [] if any(p.name.casefold() == "memory.md" for p in folder.iterdir()) else ["MEMORY.md"]
+    memory = (
+        [] if any(p.name.casefold() == "memory.md" for p in folder.iterdir()) else ["MEMORY.md"]
+    )
     _make(folder, memory, "")  # empty: a line of ours in it would be an answer to questions
     return [*memory, *journal, *made]
 
@@ -54,7 +58,9 @@ def _make(folder: Path, names: Sequence[str], text: str) -> None:
         try:
             inside(folder).create(folder / name, text.encode())
         except OSError as error:
-            raise WorkspaceError(f"{folder / name} cannot be written: {error.strerror}", hint=HINT) from error
+            raise WorkspaceError(
+                f"{folder / name} cannot be written: {error.strerror}", hint=HINT
+            ) from error
 
 
 def show(folder: Path | None) -> None:
@@ -68,7 +74,8 @@ def show(folder: Path | None) -> None:
         shutil.copytree(sample, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns(_STEPS))
         steps = tomllib.loads((sample / _STEPS).read_text(encoding="utf-8"))["step"]
     click.echo(
-        'Your own notes: cd into any folder of Markdown, text or Obsidian notes and run: notewell "your question"'
+        "Your own notes: cd into any folder of Markdown, text or Obsidian notes and run: notewell "
+        '"your question"'
     )
     click.echo(f"Here, with sample notes in {target}:")
     for step in steps:
@@ -79,4 +86,7 @@ def show(folder: Path | None) -> None:
             raise click.exceptions.Exit(code)
     where = shlex.quote(str(target))
     click.echo(f'\nAsk your own question: cd {where} && notewell "your question"')
-    click.echo('To explain a rank: notewell why "your question" memory/deploy.md; in the browser: notewell serve')
+    click.echo(
+        'To explain a rank: notewell why "your question" memory/deploy.md; in the browser: '
+        "notewell serve"
+    )

@@ -24,16 +24,26 @@ _ARROWS = {"out": "->", "in": "<-"}
 @click.command()
 @click.argument("reference", default="")
 @click.option("--around", help="A day, a month or a phrase, instead of a passage.")
-@click.option("--window", type=click.IntRange(1, 1000), default=10, help="How many passages before and after.")
+@click.option(
+    "--window", type=click.IntRange(1, 1000), default=10, help="How many passages before and after."
+)
 @filter_options
 @with_memory
 def timeline(
-    memory: Memory, reference: str, *, around: str | None, window: int, path: str, source: str | None,
-    origin: str | None, as_json: bool,
-) -> None:  # fmt: skip
+    memory: Memory,
+    reference: str,
+    *,
+    around: str | None,
+    window: int,
+    path: str,
+    source: str | None,
+    origin: str | None,
+    as_json: bool,
+) -> None:
     """Show what came before and after a passage or a day.
 
-    The passage is an id, a path or path:lines. Without a passage or a day, the latest passages are shown.
+    The passage is an id, a path or path:lines. Without a passage or a day, the latest passages are
+    shown.
 
     \b
     notewell timeline memory/2026-05-06.md --window 3
@@ -42,7 +52,12 @@ def timeline(
     days = arguments.days(around, "--around")
     filters = Filters(path=path, source=source or "", origin=origin or "")
     entries, notices = memory.timeline(reference, around=days, window=window, filters=filters)
-    answer(as_json, lambda: note_view.timeline(entries, notices), lambda: click.echo(_timeline(entries)), notices)
+    answer(
+        as_json,
+        lambda: note_view.timeline(entries, notices),
+        lambda: click.echo(_timeline(entries)),
+        notices,
+    )
 
 
 @click.command()
@@ -53,13 +68,20 @@ def timeline(
 @click.option("--both", is_flag=True, help="Follow links in both directions.")
 @with_memory
 def trace(
-    memory: Memory, reference: str, *, depth: int, kinds: Sequence[str], reverse: bool, both: bool, as_json: bool
+    memory: Memory,
+    reference: str,
+    *,
+    depth: int,
+    kinds: Sequence[str],
+    reverse: bool,
+    both: bool,
+    as_json: bool,
 ) -> None:
     """Follow the links of a note, such as what it derives from.
 
-    The start is an id, a path, path:lines or path#heading.
-    Links come from [[wiki]] and Markdown links, from front matter (derives_from, supersedes, conflicts_with,
-    references, causes, calls, imports) and from 'notewell link'. 'notewell why' explains the rank of a passage.
+    The start is an id, a path, path:lines or path#heading. Links come from [[wiki]] and Markdown
+    links, from front matter (derives_from, supersedes, conflicts_with, references, causes, calls,
+    imports) and from 'notewell link'. 'notewell why' explains the rank of a passage.
 
     \b
     notewell trace memory/2026-09-03.md --depth 2
@@ -79,17 +101,33 @@ def trace(
 def link(memory: Memory, start: str, kind: str, end: str, *, remove: bool, as_json: bool) -> None:
     """Link one passage or note to another.
 
-    Kinds are derives_from, supersedes, conflicts_with, references, causes, or any word you choose. The link is a line
-    in links.jsonl in the workspace: no note is changed, and the link survives if the index is deleted.
+    Kinds are derives_from, supersedes, conflicts_with, references, causes, or any word you choose.
+    The link is a line in links.jsonl in the workspace: no note is changed, and the link survives if
+    the index is deleted.
 
     \b
     notewell link memory/2026-09-03.md derives_from memory/network.md
     """
     edge, changed = memory.link(start, kind, end, remove=remove)
-    made = {"from": written(edge.start), "kind": edge.kind, "to": written(edge.end), "file": LINKS_FILE}
-    state = ("removed from" if changed else "was not in") if remove else "added to" if changed else "was already in"
+    made = {
+        "from": written(edge.start),
+        "kind": edge.kind,
+        "to": written(edge.end),
+        "file": LINKS_FILE,
+    }
+    state = (
+        ("removed from" if changed else "was not in")
+        if remove
+        else "added to"
+        if changed
+        else "was already in"
+    )
     text = render.one_line(f"{made['from']} {edge.kind} {made['to']}: {state} {LINKS_FILE}")
-    answer(as_json, lambda: {**made, "changed": changed, "removed": remove and changed}, lambda: click.echo(text))
+    answer(
+        as_json,
+        lambda: {**made, "changed": changed, "removed": remove and changed},
+        lambda: click.echo(text),
+    )
 
 
 def _timeline(entries: Sequence[Entry]) -> str:
@@ -137,7 +175,8 @@ def _tree(found: LinkWalk) -> str:
         hop = found.hops[number]
         state = "  (see above)" if hop.again else ""
         lines.append(
-            f"{'  ' * hop.depth}{_ARROWS[hop.direction]} {render.one_line(hop.kind)}  {_shown(hop.node)}{state}"
+            f"{'  ' * hop.depth}{_ARROWS[hop.direction]} {render.one_line(hop.kind)}  "
+            f"{_shown(hop.node)}{state}"
         )
         todo += under.get(number, [])[::-1]
     if len(lines) == 1:
@@ -151,5 +190,9 @@ def _shown(node: Node) -> str:
     if node.dangling:
         return render.one_line(f"{node.path}  (no indexed note has that name)")
     chunk = node.chunk
-    facts = [node.citation, str(chunk.day) if chunk and chunk.day else "", chunk.origin if chunk else ""]
+    facts = [
+        node.citation,
+        str(chunk.day) if chunk and chunk.day else "",
+        chunk.origin if chunk else "",
+    ]
     return render.one_line("  ".join(f for f in (*facts, view.first_line(chunk)) if f))

@@ -28,19 +28,38 @@ _SHOWN = 20
 
 @click.command()
 @click.argument("words", nargs=-1, required=True, metavar="TEXT")
-@click.option("--file", default="", help="Note to write to, such as memory/topic.md (default: the note of the day).")
-@click.option("--heading", default="", help="Section to write to; added at the end if it is missing.")
+@click.option(
+    "--file",
+    default="",
+    help="Note to write to, such as memory/topic.md (default: the note of the day).",
+)
+@click.option(
+    "--heading", default="", help="Section to write to; added at the end if it is missing."
+)
 @click.option("--tags", default="", help="Tags to add, comma-separated.")
 @click.option("--date", help="Day whose note to write to: a date or a phrase such as 'yesterday'.")
 @click.option(
-    "--supersedes", default="", metavar="ID", help="Passage that is no longer true; the memory gets its own file."
+    "--supersedes",
+    default="",
+    metavar="ID",
+    help="Passage that is no longer true; the memory gets its own file.",
 )
-@click.option("--force", is_flag=True, help="Write it even if it is already there or was forgotten.")
+@click.option(
+    "--force", is_flag=True, help="Write it even if it is already there or was forgotten."
+)
 @with_memory
 def remember(
-    memory: Memory, words: Sequence[str], *, file: str, heading: str, tags: str, date: str | None, supersedes: str,
-    force: bool, as_json: bool,
-) -> None:  # fmt: skip
+    memory: Memory,
+    words: Sequence[str],
+    *,
+    file: str,
+    heading: str,
+    tags: str,
+    date: str | None,
+    supersedes: str,
+    force: bool,
+    as_json: bool,
+) -> None:
     """Write a memory into today's note or a named one.
 
     The next search finds it. '-' reads the text from stdin.
@@ -51,14 +70,24 @@ def remember(
     """
     now = arguments.local_now()
     done = memory.remember(
-        _given(words), file=file, heading=heading, tags=tags.split(","), day=arguments.day(date, "--date", now),
-        supersedes=supersedes, force=force, now=now,
-    )  # fmt: skip
+        _given(words),
+        file=file,
+        heading=heading,
+        tags=tags.split(","),
+        day=arguments.day(date, "--date", now),
+        supersedes=supersedes,
+        force=force,
+        now=now,
+    )
     if done.written:
         doubts = memory.index.trust.notices
         if on_terminal() and memory.index.trust.wrote():
-            message = "you have written in this clone now, so the notes that came with it count as yours"
-            doubts = (Notice("clone_trusted", message, "to take that back: notewell sources distrust"),)
+            message = (
+                "you have written in this clone now, so the notes that came with it count as yours"
+            )
+            doubts = (
+                Notice("clone_trusted", message, "to take that back: notewell sources distrust"),
+            )
         done = replace(done, notices=(*done.notices, *doubts))
     what = "remembered in" if done.written else "already there:"
     text = f"{what} {render.one_line(done.citation)}  {done.id}".rstrip()
@@ -72,26 +101,52 @@ def _given(words: Sequence[str]) -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError("the text on stdin is not UTF-8", hint="convert it to UTF-8 first") from error
+        raise UsageError(
+            "the text on stdin is not UTF-8", hint="convert it to UTF-8 first"
+        ) from error
 
 
 @click.command()
 @click.argument("selector", default="")
 @click.option(
-    "--query", default="", metavar="WORDS", help="Every paragraph or list item that contains all of the words."
+    "--query",
+    default="",
+    metavar="WORDS",
+    help="Every paragraph or list item that contains all of the words.",
 )
 @click.option("--session", default="", metavar="ID", help="A transcript, by its name.")
 @click.option("--before", metavar="DATE", help="All notes older than this day.")
 @click.option("--everywhere", is_flag=True, help="Forget the same text in all other notes too.")
-@click.option("--from-files", is_flag=True, help="Also remove it from the notes; a note named by its path is deleted.")
-@click.option("--no-backup", is_flag=True, help="With --from-files: do not keep a copy of changed notes.")
+@click.option(
+    "--from-files",
+    is_flag=True,
+    help="Also remove it from the notes; a note named by its path is deleted.",
+)
+@click.option(
+    "--no-backup", is_flag=True, help="With --from-files: do not keep a copy of changed notes."
+)
 @click.option("--yes", is_flag=True, help="Forget it; otherwise only show what would go.")
-@click.option("--undo", default="", metavar="RECEIPT", help="Undo a receipt, or the forgetting of a passage by its id.")
+@click.option(
+    "--undo",
+    default="",
+    metavar="RECEIPT",
+    help="Undo a receipt, or the forgetting of a passage by its id.",
+)
 @with_memory
 def forget(
-    memory: Memory, selector: str, *, query: str, session: str, before: str | None, everywhere: bool, from_files: bool,
-    no_backup: bool, yes: bool, undo: str, as_json: bool,
-) -> None:  # fmt: skip
+    memory: Memory,
+    selector: str,
+    *,
+    query: str,
+    session: str,
+    before: str | None,
+    everywhere: bool,
+    from_files: bool,
+    no_backup: bool,
+    yes: bool,
+    undo: str,
+    as_json: bool,
+) -> None:
     """Forget passages for good: in the index and, on request, the files.
 
     The selector is an id, a path or path:lines. Without --yes, it only shows what would go.
@@ -105,17 +160,32 @@ def forget(
         return
     now = arguments.local_now()
     done = memory.forget(
-        selector, query=query, session=session, before=arguments.day(before, "--before", now), yes=yes,
-        everywhere=everywhere, from_files=from_files, backup=not no_backup, now=now,
-    )  # fmt: skip
-    answer(as_json, lambda: note_view.receipt(done), lambda: _show(done, yes=yes, from_files=from_files))
+        selector,
+        query=query,
+        session=session,
+        before=arguments.day(before, "--before", now),
+        yes=yes,
+        everywhere=everywhere,
+        from_files=from_files,
+        backup=not no_backup,
+        now=now,
+    )
+    answer(
+        as_json,
+        lambda: note_view.receipt(done),
+        lambda: _show(done, yes=yes, from_files=from_files),
+    )
 
 
 def _undo(memory: Memory, name: str, *, as_json: bool, others: bool) -> None:
     if others:
-        raise UsageError("--undo cannot be combined with a selector", hint="notewell forget --undo RECEIPT")
+        raise UsageError(
+            "--undo cannot be combined with a selector", hint="notewell forget --undo RECEIPT"
+        )
     count, backups = memory.unforget(name)
-    lines = [f"{counted(count, 'tombstone')} removed; what the files still contain can be found again"]
+    lines = [
+        f"{counted(count, 'tombstone')} removed; what the files still contain can be found again"
+    ]
     lines += [f"  backup of a changed note: {render.one_line(path)}" for path in backups]
     wire = {"lifted": count, "backups": list(backups)}
     answer(as_json, lambda: wire, lambda: click.echo("\n".join(lines)))
@@ -136,15 +206,26 @@ def _show(done: Receipt, *, yes: bool, from_files: bool) -> None:
         click.echo(f"  and {len(done.pieces) - _SHOWN} more")
     _show_others(done)
     if not yes:
-        where = "the index and the files" if from_files else "the index (with --from-files also in the files)"
+        where = (
+            "the index and the files"
+            if from_files
+            else "the index (with --from-files also in the files)"
+        )
         click.echo(f"nothing was changed; --yes forgets it in {where}")
         return
     for file in done.files:
         what = "deleted" if file.deleted else "rewritten"
-        click.echo(f"  {what} {render.one_line(file.path)}, backup {render.one_line(file.backup) or 'none'}")
+        click.echo(
+            f"  {what} {render.one_line(file.path)}, backup "
+            f"{render.one_line(file.backup) or 'none'}"
+        )
     for path in done.kept_files:
         click.echo(f"  left alone {render.one_line(path)}: another program writes it")
-    gone = [counted(done.chunks, "passage"), counted(done.vectors, "vector"), counted(done.tombstones, "tombstone")]
+    gone = [
+        counted(done.chunks, "passage"),
+        counted(done.vectors, "vector"),
+        counted(done.tombstones, "tombstone"),
+    ]
     click.echo(f"receipt {done.id}: {', '.join(gone)}")
     _show_proof(done)
 
@@ -165,7 +246,9 @@ def _show_others(done: Receipt) -> None:
     """Other notes with the same text, and what becomes of it there."""
     if not done.elsewhere:
         return
-    what = "goes there too:" if done.everywhere else "stays there (--everywhere forgets it there too):"
+    what = (
+        "goes there too:" if done.everywhere else "stays there (--everywhere forgets it there too):"
+    )
     click.echo(f"other notes hold the same text, which {what}")
     for citation in done.elsewhere[:_SHOWN]:
         click.secho(f"  {render.one_line(citation)}", fg="cyan")
@@ -175,7 +258,10 @@ def _show_others(done: Receipt) -> None:
 
 @click.command()
 @click.option(
-    "--poll", "poll_s", type=Number(0.1, 86_400), help="Check every so many seconds, instead of using notifications."
+    "--poll",
+    "poll_s",
+    type=Number(0.1, 86_400),
+    help="Check every so many seconds, instead of using notifications.",
 )
 @with_memory
 def watch(memory: Memory, *, poll_s: float | None, as_json: bool) -> None:
@@ -196,18 +282,26 @@ def watch(memory: Memory, *, poll_s: float | None, as_json: bool) -> None:
             emit(view.report(report))
             return
         render.notices(report.notices)
-        text = f"{report.added} added, {report.changed} changed, {report.dropped} dropped, {report.embedded} embedded"
+        text = (
+            f"{report.added} added, {report.changed} changed, {report.dropped} dropped, "
+            f"{report.embedded} embedded"
+        )
         click.echo(f"{arguments.local_now():%H:%M:%S} {text}, {report.took_ms:.0f} ms", err=True)
 
     def changed(generation: int) -> None:
         if as_json:
             emit({"changed": True, "generation": generation})
         else:
-            click.echo(f"{arguments.local_now():%H:%M:%S} the index changed (change {generation})", err=True)
+            click.echo(
+                f"{arguments.local_now():%H:%M:%S} the index changed (change {generation})",
+                err=True,
+            )
 
     with memory.watch(synced, poll_s=poll_s) as watching:
         memory.on_change(changed)
         render.notices(watching.notices)
         if not as_json:
-            click.echo(f"watching {render.one_line(str(memory.root))}; press Ctrl-C to stop", err=True)
+            click.echo(
+                f"watching {render.one_line(str(memory.root))}; press Ctrl-C to stop", err=True
+            )
         ended.wait()

@@ -1,4 +1,6 @@
-"""What an engine does for a caller: a search as the caller's own command line would print it, and an agent's hook."""
+"""What an engine does for a caller: a search as the caller's own command line would print it, and
+an agent's hook.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ _TERMINALS = 3
 
 
 class DeclinedError(Exception):
-    """The caller should do this itself: the answer would differ, or it is an error, which the caller tells best."""
+    """The caller should do this itself: the answer would differ, or it is an error, which the
+    caller tells best.
+    """
 
 
 class _Stream(io.TextIOWrapper):
@@ -39,7 +43,9 @@ class _Stream(io.TextIOWrapper):
 
 
 class _Router:
-    """Stands for stdout or stderr: what is written for a caller goes to that caller, all else where it always went."""
+    """Stands for stdout or stderr: what is written for a caller goes to that caller, all else where
+    it always went.
+    """
 
     def __init__(self, usual: Any) -> None:
         self._usual = usual
@@ -50,7 +56,9 @@ class _Router:
 
 
 def route_streams() -> None:
-    """Lets several threads print, each for its own caller; for a process that does nothing but answer."""
+    """Lets several threads print, each for its own caller; for a process that does nothing but
+    answer.
+    """
     for name in ("stdout", "stderr"):
         if not isinstance(getattr(sys, name), _Router):
             setattr(sys, name, _Router(getattr(sys, name)))
@@ -58,7 +66,10 @@ def route_streams() -> None:
 
 @contextmanager
 def _printing(streams: Mapping[str, _Stream]) -> Iterator[None]:
-    tokens = [(getattr(sys, name), getattr(sys, name).of_caller.set(stream)) for name, stream in streams.items()]
+    tokens = [
+        (getattr(sys, name), getattr(sys, name).of_caller.set(stream))
+        for name, stream in streams.items()
+    ]
     try:
         yield
     finally:
@@ -84,9 +95,13 @@ def search(memory: Memory, given: Mapping[str, Any]) -> Answer:
     colour = False if given.get("plain") else None
     with _printing(streams):
         try:
-            with cli.make_context("notewell", list(given["line"]), color=colour, obj=memory) as context:
+            with cli.make_context(
+                "notewell", list(given["line"]), color=colour, obj=memory
+            ) as context:
                 cli.invoke(context)
-        except BaseException as error:  # of any kind: the caller meets it as well, and tells it in its own way
+        except (
+            BaseException
+        ) as error:  # of any kind: the caller meets it as well, and tells it in its own way
             raise DeclinedError(f"it failed: {type(error).__name__}") from error
     return Answer(streams["stdout"].bytes.getvalue(), streams["stderr"].bytes.getvalue())
 
@@ -101,9 +116,19 @@ def hook(memory: Memory, given: Mapping[str, Any], env: Mapping[str, str]) -> An
     if event is None or host is None or any(map(is_remote, (embed.model, *embed.chain))):
         raise DeclinedError("a hook waits less long for a model elsewhere than a search")
     budget = float(given["budget"]) if given.get("budget") else None
-    root = str(memory.root)  # the caller has found it, perhaps from its own folder and by its own variable
+    root = str(
+        memory.root
+    )  # the caller has found it, perhaps from its own folder and by its own variable
     try:
-        found = respond(event, host, given["sent"].encode("utf-8"), env, workspace=root, sync_s=budget, warm=memory)
+        found = respond(
+            event,
+            host,
+            given["sent"].encode("utf-8"),
+            env,
+            workspace=root,
+            sync_s=budget,
+            warm=memory,
+        )
     except Exception as error:
         raise DeclinedError(f"it failed: {type(error).__name__}") from error
     return Answer(json.dumps(found).encode() + b"\n" if found else b"", b"")

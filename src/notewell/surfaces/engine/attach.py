@@ -1,4 +1,5 @@
-"""A caller's side of an engine: one line asks, one line greets, empty lines say that it is alive, then the answer.
+"""A caller's side of an engine: one line asks, one line greets, empty lines say that it is alive,
+then the answer.
 
 Whoever hears nothing for a moment does the work itself.
 """
@@ -16,12 +17,15 @@ from notewell.surfaces.engine.place import Place, is_busy
 SILENCE_S = 0.2
 STARVED_S = 5.0  # how long it may be silent while it works on a machine that has no time for it
 MOST_BYTES = 16_000_000  # of one line
-VERSION = "notewell"  # the key of the version in the first line of either side, which no later version may change
+# the key of the version in the first line of either side, which no later version may change
+VERSION = "notewell"
 _READ_BYTES = 1 << 16
 
 
 class NoAnswerError(Exception):
-    """The engine does not answer this; `start` says whether another one may be started, `hung` whether it is silent."""
+    """The engine does not answer this; `start` says whether another one may be started, `hung`
+    whether it is silent.
+    """
 
     def __init__(self, why: str, *, start: bool, hung: bool = False) -> None:
         super().__init__(why)
@@ -86,8 +90,11 @@ class Attached:
         self.rest += part
 
 
-def attach(place: Place, call: str, *, waits: bool = False, silence_s: float = SILENCE_S, **given: Any) -> Attached:
-    """A connection to the engine at a place, which has got a call; NoAnswerError if it will not answer it.
+def attach(
+    place: Place, call: str, *, waits: bool = False, silence_s: float = SILENCE_S, **given: Any
+) -> Attached:
+    """A connection to the engine at a place, which has got a call; NoAnswerError if it will not
+    answer it.
 
     One that is being started is good enough only for a caller that `waits`.
     """
@@ -102,7 +109,9 @@ def attach(place: Place, call: str, *, waits: bool = False, silence_s: float = S
     except PermissionError as error:
         raise NoAnswerError(str(error), start=False) from error
     except OSError as error:  # its queue is full, or it does not answer
-        raise NoAnswerError(f"the engine cannot be reached: {error}", start=True, hung=True) from error
+        raise NoAnswerError(
+            f"the engine cannot be reached: {error}", start=True, hung=True
+        ) from error
     try:
         try:
             made.socket.sendall(asked)

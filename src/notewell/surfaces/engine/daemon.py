@@ -1,7 +1,7 @@
 """The engine itself: one open memory that stays warm, and whoever connects is answered from it.
 
-A lock decides who serves, so a socket that is found under it is dead. Nothing needs to be closed at the end: writes are
-atomic, and the system frees the lock.
+A lock decides who serves, so a socket that is found under it is dead. Nothing needs to be closed at
+the end: writes are atomic, and the system frees the lock.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ _ANSWER_S = 30.0
 _HANDOVER_S = 2.0
 _LAST_ANSWERS_S = 1.0
 _AT_ONCE = 4  # calls; more would only take turns, and nobody would hear that they are alive
-_SOILED = ("index_rebuilt", "index_reopened")  # told once by a command, and by a memory for as long as it is open
+_SOILED = (
+    "index_rebuilt",
+    "index_reopened",
+)  # told once by a command, and by a memory for as long as it is open
 
 
 def serve(here: Workspace, place: Place, env: Mapping[str, str]) -> bool:
@@ -61,9 +64,11 @@ def serve(here: Workspace, place: Place, env: Mapping[str, str]) -> bool:
 
 @contextlib.contextmanager
 def hosted(memory: Memory, here: Workspace, place: Place, env: Mapping[str, str]) -> Iterator[None]:
-    """Lets a server be the engine of its place, with the memory that it has open; where another is one, after that.
+    """Lets a server be the engine of its place, with the memory that it has open; where another is
+    one, after that.
 
-    Once it has ended it stays so: somebody stopped it, has another version, or changed the settings.
+    Once it has ended it stays so: somebody stopped it, has another version, or changed the
+    settings.
     """
     over = threading.Event()
     made: list[Engine] = []
@@ -92,11 +97,15 @@ class Engine:
     With a `memory` it is a part of the server that has it open, and stays as long as that.
     """
 
-    def __init__(self, here: Workspace, place: Place, env: Mapping[str, str], memory: Memory | None = None) -> None:
+    def __init__(
+        self, here: Workspace, place: Place, env: Mapping[str, str], memory: Memory | None = None
+    ) -> None:
         self._here, self._place, self._env = here, place, env
         self._hosted = memory is not None
         self._files = (user_file(env), here.root / WORKSPACE_FILE)
-        self._signature = self._sign()  # before they are read, so that no change in between is missed
+        self._signature = (
+            self._sign()
+        )  # before they are read, so that no change in between is missed
         self._settings: Settings = load(here.root, env=env, flags=here.flags)
         self._memory = memory
         self._ready, self._ended = asyncio.Event(), asyncio.Event()
@@ -110,7 +119,9 @@ class Engine:
         }  # until when, and by whom
 
     async def serve(self) -> None:
-        """Listens, opens the memory, and answers until it is not needed or must not answer any more."""
+        """Listens, opens the memory, and answers until it is not needed or must not answer any
+        more.
+        """
         loop = asyncio.get_running_loop()
         listening = self._place.listen()
         self._inode = os.stat(self._place.address).st_ino
@@ -144,7 +155,9 @@ class Engine:
             self._place.clear()
 
     def _open(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Opens the memory and begins to watch; what only some callers need is loaded after that."""
+        """Opens the memory and begins to watch; what only some callers need is loaded after
+        that.
+        """
         from notewell.surfaces.engine import answers  # noqa: PLC0415
         from notewell.surfaces.server.upkeep import Upkeep  # noqa: PLC0415
 
@@ -190,12 +203,22 @@ class Engine:
             return False
 
     def _is_needed(self) -> bool:
-        """Whether somebody may still call: the folders are there, as they are not after a logout, and not for long."""
+        """Whether somebody may still call: the folders are there, as they are not after a logout,
+        and not for long.
+        """
         late = not self._hosted and time.monotonic() > max(self._wanted.values())
-        return self._is_ours() and self._here.root.is_dir() and not (late and not self._windows and not self._calls)
+        return (
+            self._is_ours()
+            and self._here.root.is_dir()
+            and not (late and not self._windows and not self._calls)
+        )
 
     def _pause_s(self) -> float:
-        return _LOOK_S if self._hosted else min(_LOOK_S, max(_BEAT_S, max(self._wanted.values()) - time.monotonic()))
+        return (
+            _LOOK_S
+            if self._hosted
+            else min(_LOOK_S, max(_BEAT_S, max(self._wanted.values()) - time.monotonic()))
+        )
 
     def _used(self, by: str, *, leaving: bool = False) -> None:
         idle_s = self._settings.engine.idle_s
@@ -218,7 +241,10 @@ class Engine:
             return
         hello = json.loads(await asyncio.wait_for(reader.readline(), _HELLO_S))
         call, same = hello["call"], hello[VERSION] == __version__
-        _say(writer, {VERSION: __version__, "ready": self._ready.is_set() or call in ("status", "stop")})
+        _say(
+            writer,
+            {VERSION: __version__, "ready": self._ready.is_set() or call in ("status", "stop")},
+        )
         if not same:
             if not hello.get("resumes"):  # an old window must not end the engine of a new version
                 self.end()
@@ -243,7 +269,9 @@ class Engine:
         shown = (await asyncio.wait_for(reader.readline(), _HELLO_S)).strip()
         return secrets.compare_digest(shown, proof(secret, f"caller {nonce}"))
 
-    async def _call(self, call: str, given: Mapping[str, Any], writer: asyncio.StreamWriter) -> None:
+    async def _call(
+        self, call: str, given: Mapping[str, Any], writer: asyncio.StreamWriter
+    ) -> None:
         """Answers a search or a hook."""
         from notewell.surfaces.engine import answers  # noqa: PLC0415
 
@@ -264,7 +292,10 @@ class Engine:
             _say(writer, {"declined": str(error)})
         except TimeoutError as error:
             if call == "hook":  # as late as in a separate process, and as silent
-                failures.record(TimeoutError(f"hook {given.get('event')} was not done after {hook_s:g} s"), self._env)
+                failures.record(
+                    TimeoutError(f"hook {given.get('event')} was not done after {hook_s:g} s"),
+                    self._env,
+                )
                 _answer(writer, Answer(b"", b""))
             else:
                 _say(writer, {"declined": f"it takes too long: {error}"})
@@ -287,10 +318,14 @@ class Engine:
             def made() -> Any:
                 from notewell.surfaces.server.mcp import Offer, server  # noqa: PLC0415
 
-                offer = Offer(read_only=bool(given.get("read_only")), expert=bool(given.get("expert")))
+                offer = Offer(
+                    read_only=bool(given.get("read_only")), expert=bool(given.get("expert"))
+                )
                 return server(seen_from(memory, str(given["cwd"])), offer)
 
-            one = await _alive(asyncio.get_running_loop().run_in_executor(self._threads, made), writer, _ANSWER_S)
+            one = await _alive(
+                asyncio.get_running_loop().run_in_executor(self._threads, made), writer, _ANSWER_S
+            )
             _say(writer, {"serves": True})
             from notewell.surfaces.server.stdio import serve_lines  # noqa: PLC0415
 
@@ -312,7 +347,11 @@ class Engine:
         memory = self._memory
         probe = memory.index.looks.probe if memory else None
         doubt = (
-            probe.doubt if probe else "conversations or extra paths are searched" if memory else "it is being started"
+            probe.doubt
+            if probe
+            else "conversations or extra paths are searched"
+            if memory
+            else "it is being started"
         )
         return {
             "workspace": str(self._here.root),
@@ -330,9 +369,13 @@ class Engine:
 
 
 class _Lines:
-    """The lines of one client, as the MCP library reads and writes a file; says that it is alive while one waits."""
+    """The lines of one client, as the MCP library reads and writes a file; says that it is alive
+    while one waits.
+    """
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, count: Callable[[], None]) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, count: Callable[[], None]
+    ) -> None:
         self._reader, self._writer, self._count = reader, writer, count
         self._pending = Pending()
         self._asked = asyncio.Event()
@@ -389,7 +432,9 @@ def _answer(writer: asyncio.StreamWriter, answer: Answer) -> None:
 
 
 def _memory_mb() -> float:
-    """The memory of this process now; at its highest where the system tells no more, and 0 where it tells nothing."""
+    """The memory of this process now; at its highest where the system tells no more, and 0 where it
+    tells nothing.
+    """
     with contextlib.suppress(OSError):
         pages = int(ANYWHERE.read("/proc/self/statm", most=1000).split()[1])
         return round(pages * os.sysconf("SC_PAGE_SIZE") / 1e6, 1)

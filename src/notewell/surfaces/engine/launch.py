@@ -25,7 +25,9 @@ SOON_S = 3.0
 _HUNG_S = 5.0
 
 
-def launch(root: str, options: Sequence[str], env: Mapping[str, str], *, indexed: bool) -> int | None:
+def launch(
+    root: str, options: Sequence[str], env: Mapping[str, str], *, indexed: bool
+) -> int | None:
     """Starts an engine and returns its process id, or 0 if somebody has just started one.
 
     None where settings, the index or other engines say no. With `indexed`, there must be an index.
@@ -33,7 +35,9 @@ def launch(root: str, options: Sequence[str], env: Mapping[str, str], *, indexed
     from notewell.settings import load  # noqa: PLC0415
 
     settings = load(Path(root), env=env, flags=flags_of(options))
-    if not settings.engine.enabled or any(map(depends_on_folder, (settings.embed.model, *settings.embed.chain))):
+    if not settings.engine.enabled or any(
+        map(depends_on_folder, (settings.embed.model, *settings.embed.chain))
+    ):
         return None
     if indexed and not settings.index.url:
         from notewell.store.locate import index_path  # noqa: PLC0415 - loaded by now: somebody has searched
@@ -45,14 +49,18 @@ def launch(root: str, options: Sequence[str], env: Mapping[str, str], *, indexed
         return None
     if _is_begun(place):
         return 0
-    return detached([*NOTEWELL, "engine", "run", "--workspace", root, *options, "--folder", place.folder], env)
+    return detached(
+        [*NOTEWELL, "engine", "run", "--workspace", root, *options, "--folder", place.folder], env
+    )
 
 
 def _is_begun(place: Place) -> bool:
     """Whether an engine was started here a moment ago; if not, one is now."""
     if _was_begun(place):
         return True
-    beside(place.begun).replace(place.begun, b"", mode=0o600, writer=str(os.getpid()), settled=False)
+    beside(place.begun).replace(
+        place.begun, b"", mode=0o600, writer=str(os.getpid()), settled=False
+    )
     return False
 
 
@@ -72,7 +80,13 @@ def flags_of(options: Sequence[str]) -> dict[str, str]:
         key, _, given = value.partition("=")
         flags[key.strip()] = given.strip()
     for name, value in pairs:
-        flags |= index_flags(value) if name == "--index" else {"embed.model": value} if name == "--model" else {}
+        flags |= (
+            index_flags(value)
+            if name == "--index"
+            else {"embed.model": value}
+            if name == "--model"
+            else {}
+        )
     return flags
 
 
@@ -92,7 +106,9 @@ def _remembered(env: Mapping[str, str]) -> list[Place]:
 
 def living(env: Mapping[str, str]) -> list[Place]:
     """The places where an engine listens now; what ended or killed ones have left is removed."""
-    return [place for place in _remembered(env) if not _is_dead(place) and os.path.exists(place.address)]
+    return [
+        place for place in _remembered(env) if not _is_dead(place) and os.path.exists(place.address)
+    ]
 
 
 def _is_dead(place: Place) -> bool:
@@ -113,19 +129,27 @@ def _is_dead(place: Place) -> bool:
 
 
 def refused(env: Mapping[str, str]) -> list[Notice]:
-    """What keeps engines from the folder where they would listen, such as somebody who made it first."""
+    """What keeps engines from the folder where they would listen, such as somebody who made it
+    first.
+    """
     from notewell.types import Notice  # noqa: PLC0415 - not for a command that an engine answers
 
     found = runtime(env)
     if not found.refused:
         return []
     hint = "remove it, or set XDG_RUNTIME_DIR to a folder that belongs to you alone"
-    so = f"engines listen in {found.folder}" if found.folder else "there is no engine, and every command starts cold"
+    so = (
+        f"engines listen in {found.folder}"
+        if found.folder
+        else "there is no engine, and every command starts cold"
+    )
     return [Notice("engine_folder", f"{' and '.join(found.refused)}, so {so}", hint)]
 
 
 def end_hung(place: Place) -> bool:
-    """Ends an engine that holds its place and has not said a word for some seconds; returns whether it did."""
+    """Ends an engine that holds its place and has not said a word for some seconds; returns whether
+    it did.
+    """
     try:
         attach(place, "status", waits=True, silence_s=_HUNG_S).close()
     except NoAnswerError as error:
@@ -143,7 +167,9 @@ def mark(place: Place, *, hosted: bool) -> None:
 
 
 def end_process(place: Place) -> bool:
-    """Kills the engine at a place, but no server that is one; only a process of this user is reached there at all."""
+    """Kills the engine at a place, but no server that is one; only a process of this user is
+    reached there at all.
+    """
     if os.path.exists(place.host):
         return False
     with contextlib.suppress(OSError):

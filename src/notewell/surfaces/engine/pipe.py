@@ -1,6 +1,8 @@
-"""`notewell mcp` beside an engine: lines go from stdin to the engine and back to stdout, and nothing else is loaded.
+"""`notewell mcp` beside an engine: lines go from stdin to the engine and back to stdout, and
+nothing else is loaded.
 
-When the engine is lost, another one or a server of our own gets the handshake again and every request that waits.
+When the engine is lost, another one or a server of our own gets the handshake again and every
+request that waits.
 """
 
 from __future__ import annotations
@@ -18,20 +20,35 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from notewell.launcher import NOTEWELL, Piped, has_ended
-from notewell.surfaces.engine.attach import SILENCE_S, STARVED_S, Attached, NoAnswerError, accepted, attach
+from notewell.surfaces.engine.attach import (
+    SILENCE_S,
+    STARVED_S,
+    Attached,
+    NoAnswerError,
+    accepted,
+    attach,
+)
 from notewell.surfaces.engine.place import is_busy
 from notewell.surfaces.engine.thin import Asked
 
-_START_S, _OTHER_S, _POLL_S = 20.0, 6.0, 0.02  # for an engine that we start, for one that somebody else has
+_START_S, _OTHER_S, _POLL_S = (
+    20.0,
+    6.0,
+    0.02,
+)  # for an engine that we start, for one that somebody else has
 _GREETING_S = 2.0  # a server of our own would take longer, and many times the memory
-_SOON_S = 60.0  # an engine that hung, or was lost twice within this time, is not asked again for so long
+_SOON_S = (
+    60.0  # an engine that hung, or was lost twice within this time, is not asked again for so long
+)
 _READ_BYTES = 1 << 16
 _LAST_S = 5.0  # for our own server, after its client has left
 _STDIN, _STDOUT = 0, 1
 
 
 class Pending:
-    """The requests of one client that wait for an answer, with their lines; both ends count them in the same way."""
+    """The requests of one client that wait for an answer, with their lines; both ends count them in
+    the same way.
+    """
 
     def __init__(self) -> None:
         self.lines: dict[str, bytes] = {}
@@ -48,7 +65,9 @@ class Pending:
             self.lines[repr(key)] = line
         elif message.get("method") == "notifications/cancelled":
             params = message.get("params")
-            self.lines.pop(repr(params.get("requestId") if isinstance(params, dict) else None), None)
+            self.lines.pop(
+                repr(params.get("requestId") if isinstance(params, dict) else None), None
+            )
         return message
 
     def answered(self, line: bytes) -> str:
@@ -133,7 +152,12 @@ class _Own:
 
     def __init__(self, asked: Asked) -> None:
         env = {**os.environ, "NOTEWELL_ENGINE_ENABLED": "0"}
-        here = ["--workspace", asked.root, "--cwd", asked.given["cwd"]]  # the last one of each is meant
+        here = [
+            "--workspace",
+            asked.root,
+            "--cwd",
+            asked.given["cwd"],
+        ]  # the last one of each is meant
         self._process = Piped([*NOTEWELL, *sys.argv[1:], *here], env, quiet=False)
         self.inlet: int | socket.socket = selectable(self._process.stdout.fileno())
 
@@ -156,7 +180,9 @@ class _Own:
 
 
 def selectable(handle: int) -> int | socket.socket:
-    """Something that `select` can wait for: the handle itself, or where it waits for sockets only, one that follows."""
+    """Something that `select` can wait for: the handle itself, or where it waits for sockets only,
+    one that follows.
+    """
     if os.name != "nt":
         return handle
     ours, theirs = socket.socketpair()
@@ -181,14 +207,19 @@ def take(inlet: int | socket.socket) -> bytes:
 class Pipe:
     """One client on stdin and stdout, and whoever answers it now."""
 
-    def __init__(self, find: Callable[[bool], Server], stdin: int, write: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, find: Callable[[bool], Server], stdin: int, write: Callable[[bytes], None]
+    ) -> None:
         """`find` gives a server: an engine, or with True one of our own."""
         self._find, self._write = find, write
         self._inlet = selectable(stdin)
         self._server: Server | None = None
         self._pending = Pending()
         self._handshake: list[bytes] = []
-        self._greeting, self._greeted = "", False  # the id of the handshake, and whether the client has its answer
+        self._greeting, self._greeted = (
+            "",
+            False,
+        )  # the id of the handshake, and whether the client has its answer
         self._lost_at = -_SOON_S
         self._heard_at = 0.0  # when it was asked or heard
         self._open = True
@@ -207,7 +238,11 @@ class Pipe:
                 self._hear(server)
             elif self._open and self._inlet in found:
                 self._read()
-            elif server is not None and time.monotonic() - self._heard_at < STARVED_S and server.is_busy():
+            elif (
+                server is not None
+                and time.monotonic() - self._heard_at < STARVED_S
+                and server.is_busy()
+            ):
                 continue
             elif not found:
                 self._lose(hung=True)
@@ -227,7 +262,12 @@ class Pipe:
             self._end_if_done()
 
     def _ask(self, line: bytes) -> None:
-        if self._server is not None and self._server.silence_s is None and not self._pending and not self._lost_soon():
+        if (
+            self._server is not None
+            and self._server.silence_s is None
+            and not self._pending
+            and not self._lost_soon()
+        ):
             self._server.close()  # our own has done its part
             self._server = None
         message = self._pending.asked(line)
@@ -272,7 +312,9 @@ class Pipe:
             self._server.end()
 
     def _lose(self, *, hung: bool) -> None:
-        """The server is gone: what waits is asked again at once, else the next line looks for another."""
+        """The server is gone: what waits is asked again at once, else the next line looks for
+        another.
+        """
         if self._server is not None:
             self._server.close()
         self._server, self._out = None, b""
@@ -285,7 +327,9 @@ class Pipe:
         return time.monotonic() - self._lost_at < _SOON_S
 
     def _resume(self, *, own: bool = False) -> None:
-        """Gives another server the handshake, whose answer the client may have, and every request that waits."""
+        """Gives another server the handshake, whose answer the client may have, and every request
+        that waits.
+        """
         self._server = self._find(own)
         waiting = [line for line in self._pending.lines.values() if line not in self._handshake]
         if self._handshake:
@@ -295,7 +339,9 @@ class Pipe:
 
 
 def pipe(asked: Asked) -> int | None:
-    """Serves the client of `notewell mcp` through an engine; None if there is none and none can be started."""
+    """Serves the client of `notewell mcp` through an engine; None if there is none and none can be
+    started.
+    """
     if sys.stdin is None or sys.stdout is None or sys.stdin.isatty():
         return None
     made = _engine(asked, resumes=False)
@@ -306,7 +352,9 @@ def pipe(asked: Asked) -> int | None:
     first: list[Server] = [made]
 
     def find(own: bool) -> Server:  # noqa: FBT001 - as `Pipe` asks
-        return first.pop() if first else (None if own else _engine(asked, resumes=True)) or _Own(asked)
+        return (
+            first.pop() if first else (None if own else _engine(asked, resumes=True)) or _Own(asked)
+        )
 
     def write(line: bytes) -> None:
         while line:
@@ -327,7 +375,14 @@ def _engine(asked: Asked, *, resumes: bool) -> Server | None:
     until, process = time.monotonic() + _START_S, None
     while True:
         try:
-            made = attach(asked.place, "mcp", waits=True, silence_s=_GREETING_S, resumes=resumes, **asked.given)
+            made = attach(
+                asked.place,
+                "mcp",
+                waits=True,
+                silence_s=_GREETING_S,
+                resumes=resumes,
+                **asked.given,
+            )
             try:
                 accepted(made)  # comes when it is ready; until then it says that it is alive
             except NoAnswerError:

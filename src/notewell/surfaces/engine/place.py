@@ -1,6 +1,8 @@
-"""Where an engine listens: a name for one workspace with its settings, and a socket in a folder of the user's.
+"""Where an engine listens: a name for one workspace with its settings, and a socket in a folder of
+the user's.
 
-Where there are no such sockets it is a port of this machine, with a secret in a file that both sides prove to know.
+Where there are no such sockets it is a port of this machine, with a secret in a file that both
+sides prove to know.
 """
 
 from __future__ import annotations
@@ -21,18 +23,42 @@ _LONGEST = 100  # bytes of a socket's path; systems allow a few more
 _WAITING = 128
 _TEMPORARY = "/tmp"  # noqa: S108 - what is made there is checked
 _SECRET_BYTES = 32
-# What an answer can depend on besides settings: folders of agents and of the user, keys of providers, the local day,
-# and who the user is, by which their own notes are known.
-VARIABLES = frozenset((
-    "HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TZ",
-    "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME",
-    *FOLDERS,
-    "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "VOYAGE_API_KEY", "MISTRAL_API_KEY", "COHERE_API_KEY",
-    "CO_API_KEY", "JINA_API_KEY", "SUDO_UID", "GIT_CONFIG_GLOBAL", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_NAME",
-    "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_NAME",
-))  # fmt: skip
+# What an answer can depend on besides settings: folders of agents and of the user, keys of
+# providers, the local day, and who the user is, by which their own notes are known.
+VARIABLES = frozenset(
+    (
+        "HOME",
+        "USERPROFILE",
+        "APPDATA",
+        "LOCALAPPDATA",
+        "TZ",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "XDG_CACHE_HOME",
+        "XDG_STATE_HOME",
+        *FOLDERS,
+        "OPENAI_API_KEY",
+        "GEMINI_API_KEY",
+        "GOOGLE_API_KEY",
+        "VOYAGE_API_KEY",
+        "MISTRAL_API_KEY",
+        "COHERE_API_KEY",
+        "CO_API_KEY",
+        "JINA_API_KEY",
+        "SUDO_UID",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_AUTHOR_EMAIL",
+        "GIT_AUTHOR_NAME",
+        "GIT_COMMITTER_EMAIL",
+        "GIT_COMMITTER_NAME",
+    )
+)
 _OWN = "NOTEWELL_"
-_BESIDE = ("NOTEWELL_WORKSPACE", "NOTEWELL_TOKEN", "NOTEWELL_ENGINE_ENABLED")  # known by other means, or of no effect
+_BESIDE = (
+    "NOTEWELL_WORKSPACE",
+    "NOTEWELL_TOKEN",
+    "NOTEWELL_ENGINE_ENABLED",
+)  # known by other means, or of no effect
 
 
 class Peer(NamedTuple):
@@ -43,7 +69,9 @@ class Peer(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The place of one engine: its folder, its name there, and whether it listens on a socket with a path."""
+    """The place of one engine: its folder, its name there, and whether it listens on a socket with
+    a path.
+    """
 
     folder: str
     name: str
@@ -66,7 +94,9 @@ class Place(NamedTuple):
 
     @property
     def host(self) -> str:
-        """The file that is there if the engine is a part of a server, which nobody kills for being silent."""
+        """The file that is there if the engine is a part of a server, which nobody kills for being
+        silent.
+        """
         return os.path.join(self.folder, f"{self.name}.host")
 
     @property
@@ -89,7 +119,9 @@ class Place(NamedTuple):
         return made
 
     def listen(self) -> socket.socket:
-        """A socket that listens here, for nobody but this user; the caller holds the lock, so an old one is dead."""
+        """A socket that listens here, for nobody but this user; the caller holds the lock, so an
+        old one is dead.
+        """
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.address)
         if not self.local:
@@ -111,17 +143,23 @@ class Place(NamedTuple):
 
 
 class Runtime(NamedTuple):
-    """The folder of a user where engines listen, if there is one, and what is wrong with those that come first."""
+    """The folder of a user where engines listen, if there is one, and what is wrong with those that
+    come first.
+    """
 
     folder: str | None
     refused: Sequence[str]
 
 
 def name_of(root: str, options: Sequence[str], env: Mapping[str, str]) -> str:
-    """The name of the engine for a workspace with these options, of this installation, in this environment."""
+    """The name of the engine for a workspace with these options, of this installation, in this
+    environment.
+    """
     import hashlib  # noqa: PLC0415
 
-    held = {k: v for k, v in env.items() if k in VARIABLES or (k.startswith(_OWN) and k not in _BESIDE)}
+    held = {
+        k: v for k, v in env.items() if k in VARIABLES or (k.startswith(_OWN) and k not in _BESIDE)
+    }
     told = sorted(f"{k}={absolute(v) if v and k in FOLDERS else v}" for k, v in held.items())
     parts = "\0".join((PACKAGE, sys.prefix, root, *options, "", *told))
     return hashlib.blake2b(parts.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
@@ -139,28 +177,40 @@ def runtime(env: Mapping[str, str]) -> Runtime:
 
 
 def _candidates(env: Mapping[str, str]) -> Iterator[str]:
-    """Where the folder may be; anybody can be first in /tmp, but nobody else in a folder of the user's."""
+    """Where the folder may be; anybody can be first in /tmp, but nobody else in a folder of the
+    user's.
+    """
     if os.name == "nt":
         base = env.get("LOCALAPPDATA", "")
         yield from [os.path.join(base, "notewell", "run")] if os.path.isabs(base) else []
         return
-    base = env.get("XDG_RUNTIME_DIR", "") or (env.get("TMPDIR", "") if sys.platform == "darwin" else "")
+    base = env.get("XDG_RUNTIME_DIR", "") or (
+        env.get("TMPDIR", "") if sys.platform == "darwin" else ""
+    )
     yield from _below(base, "notewell")
     yield f"{_TEMPORARY}/notewell-{os.geteuid()}"
     yield from _below(env.get("HOME", ""), ".cache", "notewell", "run")
 
 
 def _below(base: str, *names: str) -> Iterator[str]:
-    """A folder below one of the user's, if that is one and the path of a socket there is not too long."""
+    """A folder below one of the user's, if that is one and the path of a socket there is not too
+    long.
+    """
     folder = os.path.join(base, *names)
     longest = os.fsencode(Place(folder, "0" * 24).address)
     with contextlib.suppress(OSError):
-        if os.path.isabs(base) and os.stat(base).st_uid == os.geteuid() and len(longest) <= _LONGEST:
+        if (
+            os.path.isabs(base)
+            and os.stat(base).st_uid == os.geteuid()
+            and len(longest) <= _LONGEST
+        ):
             yield folder
 
 
 def _unfit(folder: str) -> str:
-    """Why a folder cannot be one of mode 0700 that belongs to this user; nothing if it is, perhaps by now."""
+    """Why a folder cannot be one of mode 0700 that belongs to this user; nothing if it is, perhaps
+    by now.
+    """
     try:
         with contextlib.suppress(FileExistsError):
             os.makedirs(folder, mode=0o700)
@@ -181,7 +231,9 @@ def _unfit(folder: str) -> str:
 def peer(made: socket.socket) -> Peer | None:
     """Who is at the other end; None where the system does not tell."""
     if hasattr(socket, "SO_PEERCRED"):
-        pid, owner, _ = struct.unpack("3i", made.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        pid, owner, _ = struct.unpack(
+            "3i", made.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        )
         return Peer(pid, owner)
     if sys.platform == "darwin":
         _, owner = struct.unpack_from("2I", made.getsockopt(0, 1, 76))  # LOCAL_PEERCRED
@@ -190,9 +242,11 @@ def peer(made: socket.socket) -> Peer | None:
 
 
 def is_busy(made: socket.socket) -> bool:
-    """Whether the silent process at the other end would go on if the machine let it: a thread of it wants to run.
+    """Whether the silent process at the other end would go on if the machine let it: a thread of it
+    wants to run.
 
-    One that was stopped, has died or waits for itself does not. False where the system does not tell.
+    One that was stopped, has died or waits for itself does not. False where the system does not
+    tell.
     """
     if sys.platform != "linux":
         return False
@@ -202,7 +256,9 @@ def is_busy(made: socket.socket) -> bool:
         tasks = f"/proc/{peer(made).pid}/task"  # type: ignore[union-attr]
         for task in os.listdir(tasks):
             with contextlib.suppress(FileNotFoundError):
-                state = ANYWHERE.read(f"{tasks}/{task}/stat", most=4096).rpartition(b")")[2].split()[0]
+                state = (
+                    ANYWHERE.read(f"{tasks}/{task}/stat", most=4096).rpartition(b")")[2].split()[0]
+                )
                 if state in (b"R", b"D"):
                     return True
     return False

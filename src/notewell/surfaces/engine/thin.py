@@ -1,6 +1,8 @@
-"""What a command does before anything is loaded: it reads its line, and lets an engine answer if one runs.
+"""What a command does before anything is loaded: it reads its line, and lets an engine answer if
+one runs.
 
-Only what is understood beyond doubt goes to an engine; everything else is done here, as if there were none.
+Only what is understood beyond doubt goes to an engine; everything else is done here, as if there
+were none.
 """
 
 from __future__ import annotations
@@ -19,12 +21,36 @@ from notewell.surfaces.engine.place import Place, name_of, runtime
 if TYPE_CHECKING:
     from notewell.surfaces.hooks.deadline import Sent
 
-# The commands and the options of a search; `tests/surfaces/engine/test_thin.py` compares them with the real ones.
-COMMANDS = frozenset((
-    "search", "get", "why", "timeline", "trace", "remember", "forget", "link", "import", "index", "sources", "watch",
-    "status", "doctor", "migrate", "install", "hook", "mcp", "serve", "engine", "init", "config", "eval",
-    "demo",
-))  # fmt: skip
+# The commands and the options of a search; `tests/surfaces/engine/test_thin.py` compares them with
+# the real ones.
+COMMANDS = frozenset(
+    (
+        "search",
+        "get",
+        "why",
+        "timeline",
+        "trace",
+        "remember",
+        "forget",
+        "link",
+        "import",
+        "index",
+        "sources",
+        "watch",
+        "status",
+        "doctor",
+        "migrate",
+        "install",
+        "hook",
+        "mcp",
+        "serve",
+        "engine",
+        "init",
+        "config",
+        "eval",
+        "demo",
+    )
+)
 OPENING = {
     "-w": "workspace",
     "--workspace": "workspace",
@@ -32,19 +58,39 @@ OPENING = {
     "--setting": "setting",
     "--model": "model",
 }
-SEARCHING = frozenset((
-    "-k", "--limit", "--since", "--until", "--path", "--source", "--origin", "--profile", "--min-score",
-    "--budget-tokens", "--as-of", "--now", "--format",
-))  # fmt: skip
+SEARCHING = frozenset(
+    (
+        "-k",
+        "--limit",
+        "--since",
+        "--until",
+        "--path",
+        "--source",
+        "--origin",
+        "--profile",
+        "--min-score",
+        "--budget-tokens",
+        "--as-of",
+        "--now",
+        "--format",
+    )
+)
 SEARCH_FLAGS = frozenset(["--json", "--all", "--include-superseded", "--no-sync", "--explain"])
 MCP_FLAGS = {"--read-only": "read_only", "--expert": "expert"}
-HOOK_OPTIONS = {"-w": "workspace", "--workspace": "workspace", "--host": "host", "--budget": "budget"}
+HOOK_OPTIONS = {
+    "-w": "workspace",
+    "--workspace": "workspace",
+    "--host": "host",
+    "--budget": "budget",
+}
 _NO = ("0", "false", "no", "off")
 _SOON_S = 0.2  # in which a host has written what it says
 
 
 class Asked(NamedTuple):
-    """A command that an engine can answer: the call, the place of the engine, and how one is started."""
+    """A command that an engine can answer: the call, the place of the engine, and how one is
+    started.
+    """
 
     call: str
     place: Place
@@ -55,7 +101,9 @@ class Asked(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A command line, read: the command, its words, the options that open a workspace, and the flags."""
+    """A command line, read: the command, its words, the options that open a workspace, and the
+    flags.
+    """
 
     command: str
     words: list[str]
@@ -94,7 +142,9 @@ def _opened(line: Line, arguments: Sequence[str], env: Mapping[str, str]) -> Ask
 
 
 def options_of(settings: Sequence[str], index: str | None, model: str | None) -> tuple[str, ...]:
-    """The options that open a workspace, always in the same order, as they name an engine and start one."""
+    """The options that open a workspace, always in the same order, as they name an engine and start
+    one.
+    """
     return (
         *(part for one in settings for part in ("--setting", one)),
         *(("--index", index) if index is not None else ()),
@@ -103,7 +153,9 @@ def options_of(settings: Sequence[str], index: str | None, model: str | None) ->
 
 
 def place_of(root: str, options: Sequence[str], env: Mapping[str, str]) -> Place | None:
-    """The place of the engine for a workspace that is opened with these options; None if there can be none."""
+    """The place of the engine for a workspace that is opened with these options; None if there can
+    be none.
+    """
     folder = runtime(env).folder if os.path.isdir(root) else None
     return Place(folder, name_of(root, options, env)) if folder else None
 
@@ -119,7 +171,9 @@ def read(arguments: Sequence[str]) -> Line | None:
         if not one.startswith("-"):
             words.append(one)
             continue
-        name, mark, value = one.partition("=") if one.startswith("--") else (one[:2], one[2:], one[2:])
+        name, mark, value = (
+            one.partition("=") if one.startswith("--") else (one[:2], one[2:], one[2:])
+        )
         if name in OPENING or name in SEARCHING:
             if not mark:
                 if not rest:
@@ -148,7 +202,11 @@ def _is_plain(name: str, value: str) -> bool:
     """Whether an option means the same wherever the engine runs, and says nothing about engines."""
     if name == "setting":
         key, mark, given = (part.strip() for part in value.partition("="))
-        return bool(mark) and not key.startswith("engine.") and not (key == "embed.model" and depends_on_folder(given))
+        return (
+            bool(mark)
+            and not key.startswith("engine.")
+            and not (key == "embed.model" and depends_on_folder(given))
+        )
     if name == "index":
         return "://" in value or os.path.isabs(value)
     return bool(value) and not (name == "model" and depends_on_folder(value))
@@ -175,7 +233,9 @@ def _hook(arguments: Sequence[str], env: Mapping[str, str]) -> Asked | None:
 
     read = Sent()
     sent = read.within(_SOON_S)
-    if sent is None:  # the settings with the deadline take as long to load as a whole answer of an engine
+    if (
+        sent is None
+    ):  # the settings with the deadline take as long to load as a whole answer of an engine
         sent = read.within(user_deadline(env))
     if sent is None:
         return Asked("", Place("", ""), "", sent=read)
@@ -197,7 +257,9 @@ def _hook(arguments: Sequence[str], env: Mapping[str, str]) -> Asked | None:
 
 
 def answer(one: Asked) -> tuple[int | None, bool]:
-    """The exit code, once an engine has answered, or None; and whether an engine may be started for the next time."""
+    """The exit code, once an engine has answered, or None; and whether an engine may be started for
+    the next time.
+    """
     from notewell.surfaces.engine.attach import NoAnswerError, ask  # noqa: PLC0415
 
     if not one.call:
@@ -207,7 +269,9 @@ def answer(one: Asked) -> tuple[int | None, bool]:
 
         return pipe(one), False
     try:
-        found = ask(one.place, one.call, **one.given, **(_streams() if one.call == "search" else {}))
+        found = ask(
+            one.place, one.call, **one.given, **(_streams() if one.call == "search" else {})
+        )
     except NoAnswerError as error:
         return None, error.start
     except KeyboardInterrupt:
@@ -235,7 +299,9 @@ def _streams() -> dict[str, Any]:
 
 
 def start_later(one: Asked) -> None:
-    """Starts an engine for the next command, if there is an index; what goes wrong is nobody's business now."""
+    """Starts an engine for the next command, if there is an index; what goes wrong is nobody's
+    business now.
+    """
     from notewell.surfaces.engine.launch import launch  # noqa: PLC0415
 
     with contextlib.suppress(Exception):

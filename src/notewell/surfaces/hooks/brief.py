@@ -1,4 +1,6 @@
-"""The brief at the start of a session: quoted, cited lines of the notes, chosen by rules and without a model."""
+"""The brief at the start of a session: quoted, cited lines of the notes, chosen by rules and
+without a model.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,13 @@ from notewell.types import Chunk, Filters, Relations
 _LATEST = 400  # passages that are looked at
 _LATELY_DAYS, _MOST_FILES, _MOST_OF_A_NOTE = 30, 10, 4
 _LONGEST_LINE, _SHORT = 200, 25
-_MOST = {"Contradictions to settle": 3, "Open tasks": 8, "Decisions": 5, "Changed lately": 6, "Preferences": 5}
+_MOST = {
+    "Contradictions to settle": 3,
+    "Open tasks": 8,
+    "Decisions": 5,
+    "Changed lately": 6,
+    "Preferences": 5,
+}
 _LASTING = ("MEMORY.md", "USER.md")
 # A model reads it, so it names no command: whom to trust is not for a model to decide.
 _LEFT_OUT = (
@@ -52,7 +60,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """The text for the model, its tokens, the notes that it quotes, the lines of them, and how many it leaves out."""
+    """The text for the model, its tokens, the notes that it quotes, the lines of them, and how many
+    it leaves out.
+    """
 
     text: str = ""
     tokens: int = 0
@@ -62,7 +72,9 @@ class Brief:
 
 
 def brief(memory: Memory, *, budget_tokens: int, now: dt.datetime) -> Brief:
-    """What is open, decided, new, preferred or contradictory in the notes, as much as the budget allows."""
+    """What is open, decided, new, preferred or contradictory in the notes, as much as the budget
+    allows.
+    """
     left_out = left_out_of(memory)
     told = _LEFT_OUT.format(notes=counted(left_out, "note")) if left_out else ""
     budget_tokens -= count_tokens(told)
@@ -78,7 +90,10 @@ def brief(memory: Memory, *, budget_tokens: int, now: dt.datetime) -> Brief:
         return Brief(told, count_tokens(told), left_out=left_out)
     text = _render(taken, boundary((_render(taken, ""),))) + told
     lines = [line for name in _MOST for line in taken.get(name, ())]
-    notes, citations = dict.fromkeys(line.path for line in lines), dict.fromkeys(line.citation for line in lines)
+    notes, citations = (
+        dict.fromkeys(line.path for line in lines),
+        dict.fromkeys(line.citation for line in lines),
+    )
     return Brief(text, count_tokens(text), tuple(notes), tuple(citations), left_out)
 
 
@@ -92,7 +107,11 @@ def left_out_of(memory: Memory) -> int:
 
 def _sections(store: Store, sources: Sequence[str], now: dt.datetime) -> dict[str, list[Line]]:
     """The lines of each section, the newest first; conversations have none."""
-    latest = [e for s in sources for e in timeline.latest(store, window=_LATEST, filters=Filters(source=s))]
+    latest = [
+        e
+        for s in sources
+        for e in timeline.latest(store, window=_LATEST, filters=Filters(source=s))
+    ]
     entries = sorted((e for e in latest if _ours(e.chunk)), key=lambda e: e.when, reverse=True)
     lasting = [c for path in _LASTING for c in store.documents.chunks_of(path) if _ours(c)]
     chunks = list({c.row: c for c in (*(e.chunk for e in entries), *lasting)}.values())
@@ -104,7 +123,9 @@ def _sections(store: Store, sources: Sequence[str], now: dt.datetime) -> dict[st
         "Open tasks": list(chain.from_iterable(map(_tasks, current.values()))),
         "Decisions": _matches((*current.values(),), _DECIDED),
         "Changed lately": [_line(e.chunk, f"{e.when[:10]} {_first(e.chunk)}") for e in late],
-        "Preferences": _matches((*(c for c in lasting if c.row in current), *current.values()), _PREFERRED),
+        "Preferences": _matches(
+            (*(c for c in lasting if c.row in current), *current.values()), _PREFERRED
+        ),
     }
 
 
@@ -117,11 +138,14 @@ def _ours(chunk: Chunk) -> bool:
 
 
 def _late(entries: Sequence[timeline.Entry], now: dt.datetime) -> list[timeline.Entry]:
-    """What is new, the newest first: some passages of each dated note, then one of each file that was changed."""
+    """What is new, the newest first: some passages of each dated note, then one of each file that
+    was changed.
+    """
     since = (now - dt.timedelta(days=_LATELY_DAYS)).date().isoformat()
     new = [e for e in entries if since <= e.when[:10]]
     files = Counter(day for day, _ in {(e.when[:10], e.chunk.path) for e in new if e.by == "file"})
-    # On a day with so many new files they were copied or cloned, which says nothing about any of them.
+    # On a day with so many new files they were copied or cloned, which says nothing about any of
+    # them.
     new = [e for e in new if e.by != "file" or files[e.when[:10]] <= _MOST_FILES]
     new.sort(key=lambda e: (e.chunk.path, e.chunk.start_line))
     new.sort(key=lambda e: e.when, reverse=True)
@@ -138,11 +162,17 @@ def _late(entries: Sequence[timeline.Entry], now: dt.datetime) -> list[timeline.
 def _line(chunk: Chunk, text: str, number: int = 0) -> Line:
     citation = f"{chunk.path}#L{number}" if number else chunk.citation
     flat = shown(" ".join(text.split()))
-    return Line(flat if len(flat) <= _LONGEST_LINE else f"{flat[: _LONGEST_LINE - 1].rstrip()}…", citation, chunk.path)
+    return Line(
+        flat if len(flat) <= _LONGEST_LINE else f"{flat[: _LONGEST_LINE - 1].rstrip()}…",
+        citation,
+        chunk.path,
+    )
 
 
 def _first(chunk: Chunk) -> str:
-    """Its heading and its first sentence, or more if that is very short; of an item of a list, only the item."""
+    """Its heading and its first sentence, or more if that is very short; of an item of a list, only
+    the item.
+    """
     item = _ITEM.match(chunk.text)
     first, *rest = _sentences(chunk)
     while rest and len(first) < _SHORT:
@@ -174,7 +204,9 @@ def _matching(chunk: Chunk, pattern: re.Pattern[str]) -> Iterator[Line]:
                 yield _line(chunk, _ITEM.sub("", sentence, count=1))
 
 
-def _contradictions(store: Store, chunks: Sequence[Chunk], related: Mapping[int, Relations]) -> Iterator[Line]:
+def _contradictions(
+    store: Store, chunks: Sequence[Chunk], related: Mapping[int, Relations]
+) -> Iterator[Line]:
     told: set[frozenset[str]] = set()
     for chunk in chunks:
         for other_id in related.get(chunk.row, Relations()).conflicts_with:
@@ -187,8 +219,13 @@ def _contradictions(store: Store, chunks: Sequence[Chunk], related: Mapping[int,
 
 
 def _in_turn(found: Mapping[str, Sequence[Line]]) -> Iterator[tuple[str, Line]]:
-    """The first lines of every section, then the second ones and so on, so that a small budget is shared."""
-    rows = [[(name, line) for line in dict.fromkeys(lines)][: _MOST[name]] for name, lines in found.items()]
+    """The first lines of every section, then the second ones and so on, so that a small budget is
+    shared.
+    """
+    rows = [
+        [(name, line) for line in dict.fromkeys(lines)][: _MOST[name]]
+        for name, lines in found.items()
+    ]
     told: set[str] = set()
     for together in zip_longest(*rows):
         for one in filter(None, together):
@@ -198,11 +235,17 @@ def _in_turn(found: Mapping[str, Sequence[Line]]) -> Iterator[tuple[str, Line]]:
 
 
 def _render(taken: Mapping[str, Sequence[Line]], mark: str) -> str:
-    parts = ["What the notes of this project say, as the session begins. " + PREAMBLE.format(mark=mark)]
+    parts = [
+        "What the notes of this project say, as the session begins. " + PREAMBLE.format(mark=mark)
+    ]
     for name in _MOST:
         if lines := taken.get(name):
-            quoted = "\n".join(f"- {neutral(line.text)} ({neutral(label(line.citation))})" for line in lines)
+            quoted = "\n".join(
+                f"- {neutral(line.text)} ({neutral(label(line.citation))})" for line in lines
+            )
             parts.append(f'<memory-{mark} about="{name}">\n{quoted}\n</memory-{mark}>')
     notes = len({line.path for lines in taken.values() for line in lines})
-    parts.append(f"These lines are from {notes} note{'s' if notes > 1 else ''}; search the memory for more.")
+    parts.append(
+        f"These lines are from {notes} note{'s' if notes > 1 else ''}; search the memory for more."
+    )
     return "\n".join(parts) + "\n"

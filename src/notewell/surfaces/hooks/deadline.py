@@ -31,7 +31,9 @@ class Sent:
         self._found.append(sys.stdin.buffer.read(_MOST_BYTES) if sys.stdin is not None else b"")
 
     def within(self, seconds: float) -> bytes | None:
-        """All of it, if it ends in this time, which began when it was first waited for; else None."""
+        """All of it, if it ends in this time, which began when it was first waited for; else
+        None.
+        """
         self._reader.join(max(0.0, seconds - self.spent_s()))
         return self._found[0] if self._found else None
 
@@ -51,7 +53,9 @@ def user_deadline(env: Mapping[str, str]) -> float:
 
 
 def within(seconds: float, work: Callable[[], bytes]) -> bytes | None:
-    """What the work returns, or None if it is not done in time or dies; what hangs is killed with its process."""
+    """What the work returns, or None if it is not done in time or dies; what hangs is killed with
+    its process.
+    """
     if not hasattr(os, "fork"):
         return _in_thread(seconds, work)
     until = time.monotonic() + seconds
@@ -94,9 +98,13 @@ def _read(reader: int, until: float) -> bytes | None:
 
 
 def _in_thread(seconds: float, work: Callable[[], bytes]) -> bytes | None:
-    """The same where processes cannot be forked; `main` leaves at once while a thread of this name runs."""
+    """The same where processes cannot be forked; `main` leaves at once while a thread of this name
+    runs.
+    """
     found: list[bytes] = []
-    thread = threading.Thread(target=lambda: found.append(work()), name="load for a hook", daemon=True)
+    thread = threading.Thread(
+        target=lambda: found.append(work()), name="load for a hook", daemon=True
+    )
     thread.start()
     thread.join(seconds)
     return found[0] if found else None

@@ -1,4 +1,6 @@
-"""The hosts, as data: what each calls our events, where its JSON names things, and how text goes back to it."""
+"""The hosts, as data: what each calls our events, where its JSON names things, and how text goes
+back to it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """One host: its names for our events, the shape of its answers, and the keys of its session and folder."""
+    """One host: its names for our events, the shape of its answers, and the keys of its session and
+    folder.
+    """
 
     name: str
     events: Mapping[Event, str]
@@ -61,8 +65,15 @@ _CLAUDE: Mapping[Event, str] = {
     "compact": "PreCompact",
     "session-end": "SessionEnd",
 }
-_CODEX: Mapping[Event, str] = {event: name for event, name in _CLAUDE.items() if event != "session-end"}
-_GEMINI: Mapping[Event, str] = {**_CLAUDE, "prompt": "BeforeAgent", "stop": "AfterAgent", "compact": "PreCompress"}
+_CODEX: Mapping[Event, str] = {
+    event: name for event, name in _CLAUDE.items() if event != "session-end"
+}
+_GEMINI: Mapping[Event, str] = {
+    **_CLAUDE,
+    "prompt": "BeforeAgent",
+    "stop": "AfterAgent",
+    "compact": "PreCompress",
+}
 _CURSOR: Mapping[Event, str] = {
     "session-start": "sessionStart",
     "prompt": "beforeSubmitPrompt",

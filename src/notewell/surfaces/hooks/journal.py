@@ -1,4 +1,5 @@
-"""What hooks remember, in the user's state folder and readable by nobody else: what was injected, when, and for what.
+"""What hooks remember, in the user's state folder and readable by nobody else: what was injected,
+when, and for what.
 
 Everything is bounded: the logs are cut at their oldest end, a session is forgotten after some days.
 """
@@ -32,7 +33,9 @@ _ALIKE = 0.5  # the share of the words of the shorter of two prompts that the ot
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One passage that was injected; `content` is the hash of its text. A line of a brief has only its place."""
+    """One passage that was injected; `content` is the hash of its text. A line of a brief has only
+    its place.
+    """
 
     citation: str
     content: str = ""
@@ -41,7 +44,9 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """What one hook gave to a model; the prompt is redacted and shortened, and empty at the start of a session."""
+    """What one hook gave to a model; the prompt is redacted and shortened, and empty at the start
+    of a session.
+    """
 
     id: str
     time: str
@@ -75,19 +80,28 @@ class Journal:
             self._session(session).unlink(missing_ok=True)
 
     def _session(self, session: str) -> Path:
-        return self.folder / "sessions" / hashlib.blake2b(session.encode("utf-8", "replace"), digest_size=8).hexdigest()
+        return (
+            self.folder
+            / "sessions"
+            / hashlib.blake2b(session.encode("utf-8", "replace"), digest_size=8).hexdigest()
+        )
 
     def sweep(self) -> None:
         """Removes what is left of old sessions, and of the oldest if there are very many."""
         with contextlib.suppress(OSError):
-            found = sorted(((e.stat().st_mtime, e.path) for e in os.scandir(self.folder / "sessions")), reverse=True)
+            found = sorted(
+                ((e.stat().st_mtime, e.path) for e in os.scandir(self.folder / "sessions")),
+                reverse=True,
+            )
             oldest = time.time() - _SESSION_DAYS * _DAY_S
             for number, (when, path) in enumerate(found):
                 if number >= _MOST_SESSIONS or when < oldest:
                     os.unlink(path)
 
     def due(self, workspace: Path, every_s: float) -> bool:
-        """Whether the last work in the background for a workspace began so long ago; if so, one begins now."""
+        """Whether the last work in the background for a workspace began so long ago; if so, one
+        begins now.
+        """
         key = hashlib.blake2b(str(workspace).encode("utf-8", "replace"), digest_size=8).hexdigest()
         place = self.folder / "kept" / key
         with contextlib.suppress(OSError):
@@ -98,12 +112,23 @@ class Journal:
         return True
 
     def add(
-        self, *, host: str, workspace: Path, prompt: str, tokens: int, passages: Sequence[Passage], now: dt.datetime
+        self,
+        *,
+        host: str,
+        workspace: Path,
+        prompt: str,
+        tokens: int,
+        passages: Sequence[Passage],
+        now: dt.datetime,
     ) -> None:
         """Writes down what was injected."""
         when = now.astimezone().isoformat(timespec="seconds")
-        number = hashlib.blake2b(f"{time.time_ns()} {os.getpid()}".encode(), digest_size=3).hexdigest()
-        entry = Injected(number, when, host, str(workspace), shortened(prompt), tokens, tuple(passages))
+        number = hashlib.blake2b(
+            f"{time.time_ns()} {os.getpid()}".encode(), digest_size=3
+        ).hexdigest()
+        entry = Injected(
+            number, when, host, str(workspace), shortened(prompt), tokens, tuple(passages)
+        )
         _append(self._log, _line(asdict(entry)))
 
     def entries(self) -> list[Injected]:
@@ -111,7 +136,9 @@ class Journal:
         marked = {(row.get("id"), row.get("content")) for row in _rows(self._marks)}
         found = (_entry(row) for row in _rows(self._log))
         return [
-            entry if not any((entry.id, p.content) in marked for p in entry.passages) else _marked(entry)
+            entry
+            if not any((entry.id, p.content) in marked for p in entry.passages)
+            else _marked(entry)
             for entry in found
             if entry
         ]
@@ -122,10 +149,14 @@ class Journal:
         entry = next((e for e in self.entries() if e.id == number), None)
         at = int(which) - 1 if which.isdecimal() else -1
         if entry is None or (dot and not 0 <= at < len(entry.passages)):
-            raise UsageError(f"nothing that was injected is called {name!r}", hint="notewell hook log lists all of it")
+            raise UsageError(
+                f"nothing that was injected is called {name!r}",
+                hint="notewell hook log lists all of it",
+            )
         if not entry.prompt:
             raise UsageError(
-                f"{name} is a brief and belongs to no prompt", hint="hook.brief_tokens = 0 turns briefs off"
+                f"{name} is a brief and belongs to no prompt",
+                hint="hook.brief_tokens = 0 turns briefs off",
             )
         for passage in entry.passages[at : at + 1] if dot else entry.passages:
             row = {"id": entry.id, "content": passage.content, "prompt": entry.prompt}
@@ -156,7 +187,10 @@ def _alike(one: Collection[str], other: Collection[str]) -> bool:
 
 
 def _marked(entry: Injected) -> Injected:
-    return Injected(**{name: getattr(entry, name) for name in Injected.__slots__ if name != "useless"}, useless=True)
+    return Injected(
+        **{name: getattr(entry, name) for name in Injected.__slots__ if name != "useless"},
+        useless=True,
+    )
 
 
 def _line(value: Mapping[str, Any]) -> str:

@@ -27,7 +27,9 @@ _LOST = ("compact", "clear")  # why a session begins again without what it was g
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a hook: what the host sent, the workspace, and how long its changed notes may be read."""
+    """One call of a hook: what the host sent, the workspace, and how long its changed notes may be
+    read.
+    """
 
     host: Host
     given: Mapping[str, Any]
@@ -44,12 +46,20 @@ class Call:
 
 
 def respond(
-    event: Event, host: Host, sent: bytes, env: Mapping[str, str], *, workspace: str = "", sync_s: float | None = None,
-    warm: Memory | None = None, start: bool = False,
-) -> dict[str, Any]:  # fmt: skip
+    event: Event,
+    host: Host,
+    sent: bytes,
+    env: Mapping[str, str],
+    *,
+    workspace: str = "",
+    sync_s: float | None = None,
+    warm: Memory | None = None,
+    start: bool = False,
+) -> dict[str, Any]:
     """What the host gets for an event; nothing where there are no notes, and nothing to say.
 
-    `warm` is the memory of the workspace, where an engine answers; `start` says whether one may be started.
+    `warm` is the memory of the workspace, where an engine answers; `start` says whether one may be
+    started.
     """
     given = json.loads(sent or b"{}")
     if not isinstance(given, dict):
@@ -107,9 +117,13 @@ def _prompt(call: Call) -> Reply:
         return Reply()
     journal.saw(call.session, (h.chunk.content_hash for h in hits))
     journal.add(
-        host=call.host.name, workspace=call.root, prompt=asked(prompt), tokens=block.tokens, passages=passages(hits),
+        host=call.host.name,
+        workspace=call.root,
+        prompt=asked(prompt),
+        tokens=block.tokens,
+        passages=passages(hits),
         now=dt.datetime.now(dt.UTC),
-    )  # fmt: skip
+    )
     return Reply(block.text, _receipt(len({p.chunk.path for p in block.passages}), block.tokens))
 
 
@@ -119,7 +133,9 @@ def _unembedded(notices: Sequence[Notice]) -> bool:
 
 @contextlib.contextmanager
 def _opened(call: Call, settings: Settings) -> Iterator[Memory]:
-    """The memory of the workspace; one that is warm has read what is new within the time that a hook has for it."""
+    """The memory of the workspace; one that is warm has read what is new within the time that a
+    hook has for it.
+    """
     if call.warm is not None:
         call.warm.index.refresh(within_s=settings.search.scan_s)
         yield call.warm
@@ -131,13 +147,19 @@ def _opened(call: Call, settings: Settings) -> Iterator[Memory]:
 
 
 def _bounded(call: Call) -> Settings:
-    """Settings for a process that somebody waits for: what is new is read for a moment, and embedded later."""
+    """Settings for a process that somebody waits for: what is new is read for a moment, and
+    embedded later.
+    """
     from notewell.settings import changed, load  # noqa: PLC0415
 
     own = load(call.root, env=call.env)
     sync_s = own.hook.sync_s if call.sync_s is None else call.sync_s
-    wait_s = min(own.embed.deadline_s, own.hook.deadline_s / 2)  # so that keywords answer if the model is late
-    return changed(own, {"search.scan_s": sync_s, "embed.budget_s": 0.0, "embed.deadline_s": wait_s})
+    wait_s = min(
+        own.embed.deadline_s, own.hook.deadline_s / 2
+    )  # so that keywords answer if the model is late
+    return changed(
+        own, {"search.scan_s": sync_s, "embed.budget_s": 0.0, "embed.deadline_s": wait_s}
+    )
 
 
 def _start(call: Call) -> Reply:
@@ -153,15 +175,22 @@ def _start(call: Call) -> Reply:
         doubt = memory.index.trust.doubt
     left_out = ""
     if made.left_out and doubt is not None:
-        left_out = f"; {counted(made.left_out, 'note')} left out (if you trust who wrote there: {doubt.command})"
+        left_out = (
+            f"; {counted(made.left_out, 'note')} left out (if you trust who wrote there: "
+            f"{doubt.command})"
+        )
     if not made.notes:
         return Reply(made.text, f"notewell: nothing is quoted{left_out}" if made.text else "")
     from notewell.surfaces.hooks.journal import Passage  # noqa: PLC0415
 
     _journal(call.env).add(
-        host=call.host.name, workspace=call.root, prompt="", tokens=made.tokens,
-        passages=[Passage(citation) for citation in made.citations], now=dt.datetime.now(dt.UTC),
-    )  # fmt: skip
+        host=call.host.name,
+        workspace=call.root,
+        prompt="",
+        tokens=made.tokens,
+        passages=[Passage(citation) for citation in made.citations],
+        now=dt.datetime.now(dt.UTC),
+    )
     return Reply(made.text, _receipt(len(made.notes), made.tokens, what="brief of ") + left_out)
 
 
@@ -170,7 +199,9 @@ def _receipt(notes: int, tokens: int, what: str = "") -> str:
 
 
 def prepare(call: Call, *, every_s: float, behind: bool = True) -> None:
-    """Starts an engine for the next hook, which also keeps what is new; where there is none, another process does."""
+    """Starts an engine for the next hook, which also keeps what is new; where there is none,
+    another process does.
+    """
     if call.start:
         from notewell.surfaces.engine.launch import launch  # noqa: PLC0415
 
@@ -181,16 +212,22 @@ def prepare(call: Call, *, every_s: float, behind: bool = True) -> None:
 
 
 def keep_later(call: Call, *, every_s: float) -> None:
-    """Starts a separate process that reads and keeps what is new, unless one did so a moment ago, or an engine does."""
+    """Starts a separate process that reads and keeps what is new, unless one did so a moment ago,
+    or an engine does.
+    """
     if call.warm is None and _journal(call.env).due(call.root, every_s):
         wait = [] if every_s else ["--wait"]
         root = absolute(str(call.root))
-        with contextlib.suppress(OSError):  # where no process can be started, the next search does it
+        with contextlib.suppress(
+            OSError
+        ):  # where no process can be started, the next search does it
             detached([*NOTEWELL, "hook", "keep", *wait, "--workspace", root], call.env)
 
 
 def keep(root: Path, env: Mapping[str, str], *, wait_s: float, embed_s: float) -> None:
-    """Brings the index up to notes and, where they are a source, transcripts; somebody else at it is enough."""
+    """Brings the index up to notes and, where they are a source, transcripts; somebody else at it
+    is enough.
+    """
     from notewell.errors import StoreError  # noqa: PLC0415
     from notewell.memory import Memory  # noqa: PLC0415
 

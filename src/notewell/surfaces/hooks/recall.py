@@ -12,7 +12,8 @@ from notewell.types import Chunk, Hit
 
 MOST_PASSAGES = 3
 _CONSIDERED = 10
-_LONGEST = 1200  # characters of a prompt that are asked about; what is pasted is in the middle of longer ones
+# characters of a prompt that are asked about; what is pasted is in the middle of longer ones
+_LONGEST = 1200
 
 
 def recall(
@@ -24,11 +25,13 @@ def recall(
     useless: Collection[str] = (),
     sync: bool = True,
 ) -> tuple[Context, list[Hit]]:
-    """A block for a prompt, with the hits in it; `given` and `useless` are hashes of texts that must not be in it.
+    """A block for a prompt, with the hits in it; `given` and `useless` are hashes of texts that
+    must not be in it.
 
-    If the best passage is `given`, the model has the answer already, and the next best would be none. Text of strangers
-    is left out, as nobody asked for it, and so are turns that only ask or found nothing, and every turn where a note
-    is sure enough. Without `sync` the index is taken as it is.
+    If the best passage is `given`, the model has the answer already, and the next best would be
+    none. Text of strangers is left out, as nobody asked for it, and so are turns that only ask or
+    found nothing, and every turn where a note is sure enough. Without `sync` the index is taken as
+    it is.
     """
     taken: list[Hit] = []
 
@@ -36,13 +39,17 @@ def recall(
         able = [
             hit
             for hit in hits
-            if hit.chunk.origin != "untrusted" and not hit.signals.unanswered and hit.chunk.content_hash not in useless
+            if hit.chunk.origin != "untrusted"
+            and not hit.signals.unanswered
+            and hit.chunk.content_hash not in useless
         ]
         if notes := [hit for hit in able if hit.chunk.source != "sessions"]:
             able = notes  # somebody wrote them to be read again
         if able and able[0].chunk.content_hash in given:
             return taken
-        best: dict[str, Hit] = {}  # of one note the best passage: the others are as sure, and seldom what is asked for
+        best: dict[
+            str, Hit
+        ] = {}  # of one note the best passage: the others are as sure, and seldom what is asked for
         for hit in able:
             if hit.chunk.content_hash not in given:
                 best.setdefault(hit.chunk.path, hit)
@@ -50,7 +57,12 @@ def recall(
         return taken
 
     block = memory.context(
-        asked(prompt), budget_tokens=own.tokens, limit=_CONSIDERED, min_score=own.confidence, choose=chosen, sync=sync
+        asked(prompt),
+        budget_tokens=own.tokens,
+        limit=_CONSIDERED,
+        min_score=own.confidence,
+        choose=chosen,
+        sync=sync,
     )
     return block, [hit for hit in taken if any(_holds(p.chunk, hit.chunk) for p in block.passages)]
 
@@ -70,4 +82,8 @@ def passages(hits: Sequence[Hit]) -> list[Passage]:
 
 def _holds(whole: Chunk, part: Chunk) -> bool:
     """Whether a passage of a block was made of a chunk, or is a part of it."""
-    return whole.path == part.path and whole.start_line <= part.end_line and part.start_line <= whole.end_line
+    return (
+        whole.path == part.path
+        and whole.start_line <= part.end_line
+        and part.start_line <= whole.end_line
+    )

@@ -1,4 +1,6 @@
-"""What is ours in a file of somebody else: put in, shown, taken out, with a copy of what was there before."""
+"""What is ours in a file of somebody else: put in, shown, taken out, with a copy of what was there
+before.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ _HINT = "fix it, or use --print"
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """How our part of a file gets in, and how it gets out of a text, given what was there before we came.
+    """How our part of a file gets in, and how it gets out of a text, given what was there before we
+    came.
 
     Both take an empty text for a missing file; `drop` returns one when nothing but ours was there.
     """
@@ -46,7 +49,10 @@ class Change:
         """The change as `diff -u` shows it."""
         import difflib  # noqa: PLC0415
 
-        parts = (self.before.splitlines(keepends=True), (self.after or "").splitlines(keepends=True))
+        parts = (
+            self.before.splitlines(keepends=True),
+            (self.after or "").splitlines(keepends=True),
+        )
         lines = difflib.unified_diff(*parts, str(self.file), str(self.file))
         return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
 
@@ -66,7 +72,9 @@ def joined(edits: Iterable[Edit]) -> list[Edit]:
 
 def _both(first: Edit, then: Edit) -> Edit:
     return Edit(
-        first.file, lambda text: then.put(first.put(text)), lambda text, was: then.drop(first.drop(text, was), was)
+        first.file,
+        lambda text: then.put(first.put(text)),
+        lambda text, was: then.drop(first.drop(text, was), was),
     )
 
 
@@ -85,20 +93,26 @@ def planned(name: str, title: str, edit: Edit, *, undo: bool) -> Change:
     try:
         if not undo:
             without = edit.drop(before, "") if file.exists() and not kept.exists() else None
-            keep = without if without or without == before else None  # nothing is kept of a file that was all ours
+            keep = (
+                without if without or without == before else None
+            )  # nothing is kept of a file that was all ours
             return Change(name, file, before, edit.put(before), keep=keep)
         was = read(kept)
         after = edit.drop(before, was)
         if kept.exists() and after == edit.drop(edit.put(was), was):
             after = was  # nobody changed anything else, so that it can come back to the byte
     except ValueError as error:
-        raise SettingsError(f"the settings of {title} cannot be read: {error}", hint=f"{file}: {_HINT}") from error
+        raise SettingsError(
+            f"the settings of {title} cannot be read: {error}", hint=f"{file}: {_HINT}"
+        ) from error
     gone = not after.strip() and not kept.exists()
     return Change(name, file, before, None if gone else after, undo=True)
 
 
 def write(one: Change) -> None:
-    """Replaces or removes the file in one step, and keeps its mode; the copy of the old one appears or goes."""
+    """Replaces or removes the file in one step, and keeps its mode; the copy of the old one appears
+    or goes.
+    """
     try:
         if one.after is None:
             one.file.unlink(missing_ok=True)
@@ -141,8 +155,14 @@ def _kept(file: Path) -> Path:
 
 
 def _prune(folder: Path) -> None:
-    """Removes the folders of a file that is gone if nothing is left in them; outside the user's home only our own."""
+    """Removes the folders of a file that is gone if nothing is left in them; outside the user's
+    home only our own.
+    """
     home, ours = Path(os.path.realpath(os.path.expanduser("~"))), ("notewell", "skills", "plugins")
-    while (home in folder.parents or folder.name in ours) and folder.is_dir() and not any(folder.iterdir()):
+    while (
+        (home in folder.parents or folder.name in ours)
+        and folder.is_dir()
+        and not any(folder.iterdir())
+    ):
         folder.rmdir()
         folder = folder.parent

@@ -1,4 +1,6 @@
-"""`notewell install`: sets up agents with the server, hooks and a skill, shows each change first, and can undo it."""
+"""`notewell install`: sets up agents with the server, hooks and a skill, shows each change first,
+and can undo it.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +30,32 @@ _UNASKED = "add --yes to write without a question"
 @click.option("--uninstall", is_flag=True, help="Take everything back that this command wrote.")
 @click.option("--print", "only_print", is_flag=True, help="Only show what would be written.")
 @click.option("-y", "--yes", is_flag=True, help="Write without asking.")
-@click.option("-w", "--workspace", type=click.Path(), help="Workspace to serve (default: the one the agent works in).")
-@click.option("--no-hooks", is_flag=True, help="Only the tools: nothing is recalled or kept by itself.")
 @click.option(
-    "--settings-from", type=click.Path(exists=True), help="Import memorySearch settings from an OpenClaw file."
+    "-w",
+    "--workspace",
+    type=click.Path(),
+    help="Workspace to serve (default: the one the agent works in).",
+)
+@click.option(
+    "--no-hooks", is_flag=True, help="Only the tools: nothing is recalled or kept by itself."
+)
+@click.option(
+    "--settings-from",
+    type=click.Path(exists=True),
+    help="Import memorySearch settings from an OpenClaw file.",
 )
 @json_option
 def install(
-    names: Sequence[str], *, uninstall: bool, only_print: bool, yes: bool, workspace: str | None, no_hooks: bool,
-    settings_from: str | None, as_json: bool,
-) -> None:  # fmt: skip
+    names: Sequence[str],
+    *,
+    uninstall: bool,
+    only_print: bool,
+    yes: bool,
+    workspace: str | None,
+    no_hooks: bool,
+    settings_from: str | None,
+    as_json: bool,
+) -> None:
     """Set up agents: the MCP server, hooks, and a skill that says when to use it.
 
     Without names, it takes the agents found on this machine. Each change is shown first.
@@ -67,7 +85,9 @@ def install(
         if not (one.finds or folder or uninstall):
             asks = sys.stdin.isatty() and not (yes or only_print or as_json)
             if not asks and not names:
-                notes.append(f"{one.title} has no project folder: notewell install {one.name} -w FOLDER")
+                notes.append(
+                    f"{one.title} has no project folder: notewell install {one.name} -w FOLDER"
+                )
                 continue
             folder = _asked(one, asks=asks)
         edits = one.edits(program(env), folder, env, hooks=uninstall or not no_hooks)
@@ -92,19 +112,30 @@ def _chosen(names: Sequence[str], env: Mapping[str, str], *, needed: bool) -> li
 def _notes(one: Agent, folder: str) -> list[str]:
     """What a person should know about an agent that is set up."""
     absent = bool(folder) and not os.path.isdir(folder)
-    missing = f"{folder} is not a folder yet: make it before you start {one.title}" if absent else ""
-    return [f"{one.title} gets this workspace: {folder or one.finds}", *filter(None, [one.note, missing])]
+    missing = (
+        f"{folder} is not a folder yet: make it before you start {one.title}" if absent else ""
+    )
+    return [
+        f"{one.title} gets this workspace: {folder or one.finds}",
+        *filter(None, [one.note, missing]),
+    ]
 
 
 def _asked(one: Agent, *, asks: bool) -> str:
     """The folder that a person names for an agent that has none."""
     if not asks:
-        raise UsageError(f"{one.title} has no project folder", hint="name the folder of your notes with -w")
-    named = click.prompt(f"folder of the notes for {one.title}", type=click.Path(file_okay=False), err=True)
+        raise UsageError(
+            f"{one.title} has no project folder", hint="name the folder of your notes with -w"
+        )
+    named = click.prompt(
+        f"folder of the notes for {one.title}", type=click.Path(file_okay=False), err=True
+    )
     return os.path.abspath(os.path.expanduser(str(named)))
 
 
-def _carry_out(changes: Sequence[Change], notes: Sequence[str], *, ask: bool, only_print: bool, as_json: bool) -> None:
+def _carry_out(
+    changes: Sequence[Change], notes: Sequence[str], *, ask: bool, only_print: bool, as_json: bool
+) -> None:
     done: list[dict[str, Any]] = []
     for name, group in groupby(changes, key=lambda one: one.name):
         several = list(group)

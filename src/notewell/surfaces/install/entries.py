@@ -17,20 +17,27 @@ from notewell.surfaces.install.events import HOOKS
 
 NAME = "notewell"
 Shape = Literal["plain", "typed", "zed", "opencode"]
-_FOUND = "that of the folder it works in: the nearest one above with .notewell/, MEMORY.md or memory/, else that folder"
+_FOUND = (
+    "that of the folder it works in: the nearest one above with .notewell/, MEMORY.md or "
+    "memory/, else that folder"
+)
 # Where a variable of the agent moves its folder.
 _MOVED = {
-    "~/.claude/": "CLAUDE_CONFIG_DIR", "~/.codex/": "CODEX_HOME", "~/.hermes/": "HERMES_HOME",
+    "~/.claude/": "CLAUDE_CONFIG_DIR",
+    "~/.codex/": "CODEX_HOME",
+    "~/.hermes/": "HERMES_HOME",
     "~/.openclaw/": "OPENCLAW_STATE_DIR",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """One agent: its settings file on each system (`~` is home), the keys to its servers, and the form of an entry.
+    """One agent: its settings file on each system (`~` is home), the keys to its servers, and the
+    form of an entry.
 
-    `folder` is where it keeps the rest, `hooks` and `skill` are files in there. `finds` says which workspace it gets if
-    none is named; one without it must be given one. `note` is what its user must do or know.
+    `folder` is where it keeps the rest, `hooks` and `skill` are files in there. `finds` says which
+    workspace it gets if none is named; one without it must be given one. `note` is what its user
+    must do or know.
     """
 
     name: str
@@ -50,18 +57,30 @@ class Agent:
         """Whether it seems to be on this machine."""
         return self.file(env).exists() or bool(self.folder and _place(self.folder, env).is_dir())
 
-    def edits(self, command: Sequence[str], workspace: str, env: Mapping[str, str], *, hooks: bool) -> list[Edit]:
-        """Everything that is ours in its files: the entry of the server, hooks, and a skill or a plugin."""
+    def edits(
+        self, command: Sequence[str], workspace: str, env: Mapping[str, str], *, hooks: bool
+    ) -> list[Edit]:
+        """Everything that is ours in its files: the entry of the server, hooks, and a skill or a
+        plugin.
+        """
         if self.name == "openclaw":
             return natives.openclaw(self.file(env), command, workspace, hooks=hooks)
         home = _place(self.folder, env) if self.folder else self.file(env).parent
         if self.name == "hermes":
             return natives.hermes(home, workspace)
         server = [*command, "mcp", *(["--workspace", workspace] if workspace else [])]
-        made = [Edit(self.file(env), lambda text: self.changed(text, server), lambda text, _: self.changed(text, None))]
+        made = [
+            Edit(
+                self.file(env),
+                lambda text: self.changed(text, server),
+                lambda text, _: self.changed(text, None),
+            )
+        ]
         if hooks and self.hooks:
             own = HOOKS[self.name]
-            made.append(Edit(home / self.hooks, lambda text: own.put(text, command, workspace), own.drop))
+            made.append(
+                Edit(home / self.hooks, lambda text: own.put(text, command, workspace), own.drop)
+            )
         if hooks and self.name == "opencode":
             made.append(natives.opencode(home, command, workspace))
         if self.skill:
@@ -91,7 +110,9 @@ class Agent:
         return {"type": "stdio", **plain} if self.shape == "typed" else plain
 
     def changed(self, text: str, command: Sequence[str] | None) -> str:
-        """The settings text with our entry, or without it if there is no command; everything else stays as it is."""
+        """The settings text with our entry, or without it if there is no command; everything else
+        stays as it is.
+        """
         from notewell.surfaces.install import json5  # noqa: PLC0415 - only `install` has to read such files
 
         path = (*self.keys, NAME)
@@ -143,7 +164,13 @@ def _toml(text: str, path: Sequence[str], value: Mapping[str, Any] | None) -> st
 
 
 def _desktop(
-    name: str, title: str, file: str, keys: tuple[str, ...], shape: Shape = "plain", *, finds: str = _FOUND
+    name: str,
+    title: str,
+    file: str,
+    keys: tuple[str, ...],
+    shape: Shape = "plain",
+    *,
+    finds: str = _FOUND,
 ) -> Agent:
     """An agent that keeps its file where each system keeps those of desktop programs."""
     mac, windows = f"~/Library/Application Support/{file}", f"%APPDATA%/{file}"
@@ -156,47 +183,100 @@ AGENTS: Mapping[str, Agent] = {
     a.name: a
     for a in (
         Agent(
-            "claude-code", "Claude Code", "~/.claude.json", ("mcpServers",), "typed", folder="~/.claude/",
-            hooks="settings.json", skill=_SKILL,
+            "claude-code",
+            "Claude Code",
+            "~/.claude.json",
+            ("mcpServers",),
+            "typed",
+            folder="~/.claude/",
+            hooks="settings.json",
+            skill=_SKILL,
         ),
         _desktop(
-            "claude-desktop", "Claude Desktop", "Claude/claude_desktop_config.json", ("mcpServers",), finds=""
+            "claude-desktop",
+            "Claude Desktop",
+            "Claude/claude_desktop_config.json",
+            ("mcpServers",),
+            finds="",
         ),
         Agent(
-            "cursor", "Cursor", "~/.cursor/mcp.json", ("mcpServers",), folder="~/.cursor/", hooks="hooks.json",
+            "cursor",
+            "Cursor",
+            "~/.cursor/mcp.json",
+            ("mcpServers",),
+            folder="~/.cursor/",
+            hooks="hooks.json",
             skill=_SKILL,
         ),
         _desktop("vscode", "VS Code", "Code/User/mcp.json", ("servers",), "typed"),
         Agent(
-            "codex", "Codex", "~/.codex/config.toml", ("mcp_servers",), folder="~/.codex/", hooks="hooks.json",
-            skill=_SKILL, note="Codex runs hooks only after you have trusted them: open /hooks once",
+            "codex",
+            "Codex",
+            "~/.codex/config.toml",
+            ("mcp_servers",),
+            folder="~/.codex/",
+            hooks="hooks.json",
+            skill=_SKILL,
+            note="Codex runs hooks only after you have trusted them: open /hooks once",
         ),
         Agent(
-            "gemini-cli", "Gemini CLI", "~/.gemini/settings.json", ("mcpServers",), folder="~/.gemini/",
-            hooks="settings.json", skill=_SKILL,
+            "gemini-cli",
+            "Gemini CLI",
+            "~/.gemini/settings.json",
+            ("mcpServers",),
+            folder="~/.gemini/",
+            hooks="settings.json",
+            skill=_SKILL,
         ),
-        Agent("windsurf", "Windsurf", "~/.codeium/windsurf/mcp_config.json", ("mcpServers",), finds=""),
-        Agent("zed", "Zed", "~/.config/zed/settings.json", ("context_servers",), "zed", windows=_ZED_WINDOWS),
         Agent(
-            "opencode", "OpenCode", "~/.config/opencode/opencode.json", ("mcp",), "opencode",
-            folder="~/.config/opencode/", skill=_SKILL,
+            "windsurf", "Windsurf", "~/.codeium/windsurf/mcp_config.json", ("mcpServers",), finds=""
         ),
         Agent(
-            "openclaw", "OpenClaw", "~/.openclaw/openclaw.json", (), folder="~/.openclaw/",
+            "zed",
+            "Zed",
+            "~/.config/zed/settings.json",
+            ("context_servers",),
+            "zed",
+            windows=_ZED_WINDOWS,
+        ),
+        Agent(
+            "opencode",
+            "OpenCode",
+            "~/.config/opencode/opencode.json",
+            ("mcp",),
+            "opencode",
+            folder="~/.config/opencode/",
+            skill=_SKILL,
+        ),
+        Agent(
+            "openclaw",
+            "OpenClaw",
+            "~/.openclaw/openclaw.json",
+            (),
+            folder="~/.openclaw/",
             finds="the workspace of each of its agents",
             note="memory-notewell has the memory slot of OpenClaw; it is loaded by plugins.load.paths, and so comes "
             "before the bundled memory-core, which stays loaded for dreaming (docs/openclaw.md has other ways)",
         ),
         Agent(
-            "hermes", "Hermes", "~/.hermes/config.yaml", (), folder="~/.hermes/", finds="its folder memories",
-            note="notewell must be installed for the Python that runs Hermes; 'hermes memory status' says if it is",
+            "hermes",
+            "Hermes",
+            "~/.hermes/config.yaml",
+            (),
+            folder="~/.hermes/",
+            finds="its folder memories",
+            note=(
+                "notewell must be installed for the Python that runs Hermes; 'hermes memory "
+                "status' says if it is"
+            ),
         ),
     )
-}  # fmt: skip
+}
 
 
 def program(env: Mapping[str, str]) -> list[str]:
-    """How an agent starts notewell: by the full path of the command, because agents use other search paths.
+    """How an agent starts notewell: by the full path of the command, because agents use other
+    search paths.
 
     Nothing is looked for in the current folder, in which `shutil.which` begins on Windows.
     """

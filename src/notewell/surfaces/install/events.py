@@ -17,7 +17,9 @@ _LIMIT_S = 10
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The hooks of one agent: how many units of its time limits are a second, and whether it lists commands flat."""
+    """The hooks of one agent: how many units of its time limits are a second, and whether it lists
+    commands flat.
+    """
 
     host: str
     units: int = 1
@@ -52,7 +54,9 @@ class Hooks:
                 (item if self.flat else item["hooks"][0])["command"] += " " + shell(fixed)
             known = json5.value(text, ("hooks", name))
             if not isinstance(known, list) or [one for one in known if self.ours(one)] != [item]:
-                text = json5.with_item(json5.without_items(text, ("hooks", name), self.ours), ("hooks", name), item)
+                text = json5.with_item(
+                    json5.without_items(text, ("hooks", name), self.ours), ("hooks", name), item
+                )
         return text
 
     def drop(self, text: str, _was: str = "") -> str:
@@ -65,7 +69,9 @@ class Hooks:
         return "" if left != text and json5.loads(left) in ({}, {"version": 1}) else left
 
     def ours(self, item: Any) -> bool:
-        """Whether an item of a list is one that we put there, also by another path or of another version."""
+        """Whether an item of a list is one that we put there, also by another path or of another
+        version.
+        """
         inner = [item] if self.flat else item.get("hooks") if isinstance(item, dict) else None
         if not isinstance(inner, list) or not inner:
             return False
@@ -87,5 +93,10 @@ def shell(words: Sequence[str]) -> str:
 
 HOOKS: Mapping[str, Hooks] = {
     one.host: one
-    for one in (Hooks("claude-code"), Hooks("codex"), Hooks("gemini-cli", 1000), Hooks("cursor", flat=True))
+    for one in (
+        Hooks("claude-code"),
+        Hooks("codex"),
+        Hooks("gemini-cli", 1000),
+        Hooks("cursor", flat=True),
+    )
 }

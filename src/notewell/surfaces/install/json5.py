@@ -1,6 +1,7 @@
 """Reads and edits JSON5 settings files: JSON with comments, trailing commas and bare keys.
 
-An edit changes the text of one member only; comments, order and spacing of everything else stay as they are.
+An edit changes the text of one member only; comments, order and spacing of everything else stay as
+they are.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import Any, TypeVar
 _T = TypeVar("_T")
 _BLANK = re.compile(r"(?:\s|\ufeff|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.DOTALL)
-_NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|Infinity|NaN)")
+_NUMBER = re.compile(
+    r"[+-]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|Infinity|NaN)"
+)
 _NAME = re.compile(r"[^\W\d][\w$]*|\$[\w$]*")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": ""}
 _QUOTES = ('"', "'")
@@ -24,7 +27,9 @@ _DEEPEST = 100
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value with the position of its text; an object has members, with the positions of their keys, a list items."""
+    """A value with the position of its text; an object has members, with the positions of their
+    keys, a list items.
+    """
 
     value: Any
     start: int
@@ -154,7 +159,9 @@ def with_member(text: str, keys: Sequence[str], value: Any) -> str:
     if depth == len(keys):
         if node.value == value:
             return text
-        return text[: node.start] + _dumped(value, _indent(text, node.start), "  ") + text[node.end :]
+        return (
+            text[: node.start] + _dumped(value, _indent(text, node.start), "  ") + text[node.end :]
+        )
     if not isinstance(node.value, dict):
         raise ValueError(f"{'.'.join(keys[:depth]) or 'the file'} is not an object")
     for key in reversed(keys[depth + 1 :]):
@@ -174,7 +181,12 @@ def without_member(text: str, keys: Sequence[str]) -> str:
     if len(keys) > 1 and len(node.members) == 1:
         return without_member(text, keys[:-1])
     start, gone = node.members[keys[-1]]
-    return _cut(text, start, gone.end, max((n.end for at, n in node.members.values() if at < start), default=None))
+    return _cut(
+        text,
+        start,
+        gone.end,
+        max((n.end for at, n in node.members.values() if at < start), default=None),
+    )
 
 
 def with_item(text: str, keys: Sequence[str], value: Any) -> str:
@@ -184,18 +196,24 @@ def with_item(text: str, keys: Sequence[str], value: Any) -> str:
         return with_member(text, keys, [value])
     if not isinstance(node.value, list):
         raise ValueError(f"{'.'.join(keys)} is not a list")
-    return _appended(text, node, (node.items[-1].start, node.items[-1]), lambda *style: _dumped(value, *style))
+    return _appended(
+        text, node, (node.items[-1].start, node.items[-1]), lambda *style: _dumped(value, *style)
+    )
 
 
 def without_items(text: str, keys: Sequence[str], ours: Callable[[Any], bool]) -> str:
-    """The text without some items of the list under a path of keys, and without what becomes empty."""
+    """The text without some items of the list under a path of keys, and without what becomes
+    empty.
+    """
     node = _at(tree(text), keys) if text.strip() else None
     gone = [n for n, one in enumerate(node.items) if ours(one.value)] if node else []
     if node and gone and len(gone) == len(node.items):
         return without_member(text, keys)
     for n in reversed(gone):  # what is before an item stays where it is
         assert node is not None  # noqa: S101 - there are items
-        text = _cut(text, node.items[n].start, node.items[n].end, node.items[n - 1].end if n else None)
+        text = _cut(
+            text, node.items[n].start, node.items[n].end, node.items[n - 1].end if n else None
+        )
     return text
 
 
@@ -208,11 +226,17 @@ def _at(node: Node, keys: Sequence[str]) -> Node | None:
 
 
 def _cut(text: str, start: int, end: int, before: int | None) -> str:
-    """The text without a member or item, its comma and its line; `before` is the end of the one before it."""
+    """The text without a member or item, its comma and its line; `before` is the end of the one
+    before it.
+    """
     if after := re.compile(r"[ \t]*,").match(text, end):
         end = after.end()
-    elif before is not None and (comma := text.find(",", before)) < start:  # the last one: remove the comma before it
-        if text[comma + 1 : start].isspace() and "\n" not in text[comma:start]:  # on one line with the one before it
+    elif (
+        before is not None and (comma := text.find(",", before)) < start
+    ):  # the last one: remove the comma before it
+        if (
+            text[comma + 1 : start].isspace() and "\n" not in text[comma:start]
+        ):  # on one line with the one before it
             return text[:comma] + text[end:]
         text = text[:comma] + text[comma + 1 :]
         start, end = start - 1, end - 1
@@ -241,10 +265,14 @@ def _added(text: str, node: Node, key: str, value: Any) -> str:
         kept = text[node.start + 1 : node.end - 1].rstrip()  # keep comments in an empty object
         return f"{text[: node.start]}{{{kept}\n{inner}{member}\n{outer}}}{text[node.end :]}"
     final = max(node.members.values(), key=lambda m: m[0])
-    return _appended(text, node, final, lambda *style: f"{json.dumps(key)}: {_dumped(value, *style)}")
+    return _appended(
+        text, node, final, lambda *style: f"{json.dumps(key)}: {_dumped(value, *style)}"
+    )
 
 
-def _appended(text: str, node: Node, final: tuple[int, Node], shown: Callable[[str, str], str]) -> str:
+def _appended(
+    text: str, node: Node, final: tuple[int, Node], shown: Callable[[str, str], str]
+) -> str:
     """The text with one more member or item behind the final one."""
     at, last = final
     outer = _indent(text, node.start)
@@ -255,7 +283,11 @@ def _appended(text: str, node: Node, final: tuple[int, Node], shown: Callable[[s
     comma = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*,", re.DOTALL).match(text, last.end)
     gap = f"\n{inner}" if alone else " "
     end = comma.end() if comma else last.end
-    rest = re.compile(r"[ \t]*(?://[^\n]*|/\*[^\n]*?\*/[ \t]*)?(?=\n)").match(text, end) if alone else None
+    rest = (
+        re.compile(r"[ \t]*(?://[^\n]*|/\*[^\n]*?\*/[ \t]*)?(?=\n)").match(text, end)
+        if alone
+        else None
+    )
     note = rest[0] if rest else ""  # a comment at the end of the line above stays there
     habit = "," if comma else ""  # keep a trailing comma where the file has one
     return f"{text[: last.end]}{text[last.end : end] or ','}{note}{gap}{member}{habit}{text[end + len(note) :]}"

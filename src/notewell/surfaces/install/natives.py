@@ -1,4 +1,6 @@
-"""The agents that get a plugin of ours (OpenClaw, opencode, Hermes): where it lies, and what their settings say."""
+"""The agents that get a plugin of ours (OpenClaw, opencode, Hermes): where it lies, and what their
+settings say.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,11 @@ from notewell.surfaces.install.changes import Edit, read, whole
 OPENCLAW = "memory-notewell"
 _COMMAND, _WORKSPACE = 'const COMMAND = ["notewell"];', 'const WORKSPACE = "";'
 _OLD_PLACE = re.compile(r"notewell[/\\]surfaces[/\\]install[/\\]plugins[/\\]openclaw$")
-_PATHS, _SLOT, _ENTRIES = ("plugins", "load", "paths"), ("plugins", "slots", "memory"), ("plugins", "entries", OPENCLAW)
+_PATHS, _SLOT, _ENTRIES = (
+    ("plugins", "load", "paths"),
+    ("plugins", "slots", "memory"),
+    ("plugins", "entries", OPENCLAW),
+)
 _MCP = ("mcp", "servers", "notewell")
 
 
@@ -27,12 +33,16 @@ def folder(name: str) -> Path:
 def openclaw(file: Path, command: Sequence[str], workspace: str, *, hooks: bool) -> list[Edit]:
     """Loads the plugin by its path and gives it the memory slot.
 
-    OpenClaw keeps its bundled memory plugin loaded for dreaming, and of two plugins with the same tools the first wins:
-    one that is loaded by its path comes first, and dreaming goes on.
+    OpenClaw keeps its bundled memory plugin loaded for dreaming, and of two plugins with the same
+    tools the first wins: one that is loaded by its path comes first, and dreaming goes on.
     """
     place = str(folder("openclaw"))
-    config: dict[str, Any] = {"command": list(command)} | ({"workspace": workspace} if workspace else {})
-    entry = {"enabled": True, "config": config} | ({"hooks": {"allowConversationAccess": True}} if hooks else {})
+    config: dict[str, Any] = {"command": list(command)} | (
+        {"workspace": workspace} if workspace else {}
+    )
+    entry = {"enabled": True, "config": config} | (
+        {"hooks": {"allowConversationAccess": True}} if hooks else {}
+    )
 
     def ours(value: Any) -> bool:
         return isinstance(value, str) and (value == place or bool(_OLD_PLACE.search(value)))
@@ -52,7 +62,11 @@ def openclaw(file: Path, command: Sequence[str], workspace: str, *, hooks: bool)
         text = json5.without_items(text, ("plugins", "allow"), lambda one: one == OPENCLAW)
         if json5.value(text, _SLOT) == OPENCLAW:
             earlier = json5.value(was, _SLOT)
-            text = json5.with_member(text, _SLOT, earlier) if earlier else json5.without_member(text, _SLOT)
+            text = (
+                json5.with_member(text, _SLOT, earlier)
+                if earlier
+                else json5.without_member(text, _SLOT)
+            )
         text = json5.without_member(text, _ENTRIES)
         return "" if text != before and json5.loads(text) == {} else text
 
@@ -68,14 +82,25 @@ def opencode(home: Path, command: Sequence[str], workspace: str) -> Edit:
 
 
 def hermes(home: Path, workspace: str) -> list[Edit]:
-    """A plugin of two small files, which load the provider from this package, and the setting that chooses it."""
+    """A plugin of two small files, which load the provider from this package, and the setting that
+    chooses it.
+    """
     own = folder("hermes")
     chosen = json.dumps({"workspace": workspace}) + "\n"
     place = Edit(
-        home / "notewell.json", lambda text: chosen if workspace else text, lambda text, was: was if text else text
+        home / "notewell.json",
+        lambda text: chosen if workspace else text,
+        lambda text, was: was if text else text,
     )
-    files = [whole(home / "plugins/notewell" / f, read(own / f), "notewell") for f in ("__init__.py", "plugin.yaml")]
-    return [*files, place, Edit(home / "config.yaml", lambda text: _chosen(text, "notewell"), _unchosen)]
+    files = [
+        whole(home / "plugins/notewell" / f, read(own / f), "notewell")
+        for f in ("__init__.py", "plugin.yaml")
+    ]
+    return [
+        *files,
+        place,
+        Edit(home / "config.yaml", lambda text: _chosen(text, "notewell"), _unchosen),
+    ]
 
 
 def _chosen(text: str, name: str) -> str:
@@ -88,7 +113,9 @@ def _chosen(text: str, name: str) -> str:
         blank = "" if not name or line["value"] or text[line.start("value") - 1].isspace() else " "
         return text[: line.start("value")] + blank + name + text[line.end("value") :]
     indent = (re.search(r"^[ \t]+(?=[^\s#])", text[start:end], re.MULTILINE) or ["  "])[0]
-    return f"{text[:start]}{gap if start == len(text) else ''}{indent}provider: {name}\n{text[start:]}"
+    return (
+        f"{text[:start]}{gap if start == len(text) else ''}{indent}provider: {name}\n{text[start:]}"
+    )
 
 
 def _unchosen(text: str, was: str) -> str:
@@ -106,7 +133,9 @@ def _unchosen(text: str, was: str) -> str:
 
 
 def _memory(text: str) -> tuple[int, int, re.Match[str] | None] | None:
-    """Where the block of `memory` begins and ends, and its line with the provider; None without such a block."""
+    """Where the block of `memory` begins and ends, and its line with the provider; None without
+    such a block.
+    """
     head = re.search(r"^memory:(?P<rest>.*)(?:\n|\Z)", text, re.MULTILINE)
     if not head:
         return None

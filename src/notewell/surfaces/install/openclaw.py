@@ -1,4 +1,6 @@
-"""Translates OpenClaw's `memorySearch` settings into ours, with a note on each that has no counterpart."""
+"""Translates OpenClaw's `memorySearch` settings into ours, with a note on each that has no
+counterpart.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ from notewell.model_names import is_remote
 from notewell.surfaces.install import json5
 
 _PROVIDERS = {"local": "auto", "auto": "auto", "none": "none"}
-_SILENT = ("enabled", "query.hybrid.enabled", "sync.onSessionStart", "sync.onSearch", "cache.enabled")
+_SILENT = (
+    "enabled",
+    "query.hybrid.enabled",
+    "sync.onSessionStart",
+    "sync.onSearch",
+    "cache.enabled",
+)
 _REASONS = {
     "remote.apiKey": "not copied; put keys into the environment or your user settings",
     "remote.batch": "see embed.batch",
@@ -18,7 +26,9 @@ _REASONS = {
     "store.path": "set index.path if the index should not be in the workspace",
     "store.vector": "vectors need no SQLite extension here",
     "store.fts": "words of every script are always indexed",
-    "query.minScore": "a threshold on fused scores drops true hits; search.min_score looks at confidence",
+    "query.minScore": (
+        "a threshold on fused scores drops true hits; search.min_score looks at confidence"
+    ),
     "query.hybrid.candidateMultiplier": "the pool does not grow with the limit; see search.pool",
     "sync.watch": "run notewell watch, or rely on searches, which check the files themselves",
     "sync.watchDebounceMs": "see watch.debounce_s",
@@ -30,14 +40,18 @@ _REASONS = {
 
 
 def imported(text: str, before: str) -> tuple[str, list[str]]:
-    """The user's settings text with OpenClaw's settings added, and notes on what has no counterpart."""
+    """The user's settings text with OpenClaw's settings added, and notes on what has no
+    counterpart.
+    """
     import tomlkit  # noqa: PLC0415
 
     try:
         config = json5.loads(text)
         document = tomlkit.parse(before)
     except ValueError as error:
-        raise SettingsError(f"the settings cannot be read: {error}", hint="fix the file first") from error
+        raise SettingsError(
+            f"the settings cannot be read: {error}", hint="fix the file first"
+        ) from error
     found = _search_settings(config)
     if not found:
         hint = "it is under agents.defaults in openclaw.json"
@@ -81,7 +95,12 @@ def translated(search: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     def take(key: str) -> Any:
         return left.pop(key, None)
 
-    _models(take, ours, notes, own_address=bool(left.keys() & {"remote.baseUrl", "outputDimensionality"}))
+    _models(
+        take,
+        ours,
+        notes,
+        own_address=bool(left.keys() & {"remote.baseUrl", "outputDimensionality"}),
+    )
     for theirs, key in (
         ("remote.baseUrl", "embed.url"),
         ("outputDimensionality", "embed.dim"),
@@ -96,7 +115,10 @@ def translated(search: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     _pipeline(take, ours, notes)
     for key in left:
         if key not in _SILENT:
-            reason = next((r for k, r in _REASONS.items() if key == k or key.startswith(f"{k}.")), "no counterpart")
+            reason = next(
+                (r for k, r in _REASONS.items() if key == k or key.startswith(f"{k}.")),
+                "no counterpart",
+            )
             notes.append(f"memorySearch.{key}: {reason}")
     return ours, notes
 
@@ -110,7 +132,9 @@ def _models(take: Any, ours: dict[str, Any], notes: list[str], *, own_address: b
         return
     first = _PROVIDERS.get(provider, f"{provider}/{model}" if model else provider)
     if provider not in _PROVIDERS and not is_remote(provider):
-        notes.append(f"memorySearch.provider: {provider} is not supported; the packaged model is used")
+        notes.append(
+            f"memorySearch.provider: {provider} is not supported; the packaged model is used"
+        )
         first = "auto"
     second = _PROVIDERS.get(fallback, fallback)
     ours["embed.model"] = first
@@ -119,16 +143,24 @@ def _models(take: Any, ours: dict[str, Any], notes: list[str], *, own_address: b
     if fallback not in _PROVIDERS and not is_remote(fallback):
         notes.append(f"memorySearch.fallback: {fallback} is not supported")
     elif own_address and is_remote(first) and is_remote(second):
-        notes.append("memorySearch.fallback: embed.url and embed.dim apply to one provider only; see embed.chain")
+        notes.append(
+            "memorySearch.fallback: embed.url and embed.dim apply to one provider only; see "
+            "embed.chain"
+        )
     elif "auto" in (first, second) or is_remote(first):
         ours["embed.model"] = "auto"
         ours["embed.chain"] = ["local" if name == "auto" else name for name in (first, second)]
 
 
 def _pipeline(take: Any, ours: dict[str, Any], notes: list[str]) -> None:
-    """Weights, decay and MMR; their pipeline is the profile `openclaw`, and ours measures better."""
+    """Weights, decay and MMR; their pipeline is the profile `openclaw`, and ours measures
+    better.
+    """
     vector, text = take("query.hybrid.vectorWeight"), take("query.hybrid.textWeight")
-    decays, half_life = take("query.hybrid.temporalDecay.enabled"), take("query.hybrid.temporalDecay.halfLifeDays")
+    decays, half_life = (
+        take("query.hybrid.temporalDecay.enabled"),
+        take("query.hybrid.temporalDecay.halfLifeDays"),
+    )
     mixes, lam = take("query.hybrid.mmr.enabled"), take("query.hybrid.mmr.lambda")
     if (vector, text) not in ((None, None), (0.7, 0.3)):
         notes.append(

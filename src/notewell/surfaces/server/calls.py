@@ -1,7 +1,9 @@
-"""What a program may ask of a memory: MCP tools, HTTP routes and their schemas are all made from these calls.
+"""What a program may ask of a memory: MCP tools, HTTP routes and their schemas are all made from
+these calls.
 
-pydantic, which arrives with `mcp`, does not check the arguments: it would save few lines, its errors would have to be
-put into these sentences again, and a query string and a JSON body convert values by different rules.
+pydantic, which arrives with `mcp`, does not check the arguments: it would save few lines, its
+errors would have to be put into these sentences again, and a query string and a JSON body convert
+values by different rules.
 """
 
 from __future__ import annotations
@@ -65,7 +67,10 @@ class Param:
             if self.required:
                 made["minLength"] = 1
         if self.kind is list:
-            made |= {"items": {"type": "string", "maxLength": _LONGEST_ITEM}, "maxItems": _MOST_ITEMS}
+            made |= {
+                "items": {"type": "string", "maxLength": _LONGEST_ITEM},
+                "maxItems": _MOST_ITEMS,
+            }
         if self.least is not None:
             made["minimum"] = self.least
         if self.most is not None:
@@ -81,7 +86,9 @@ class Param:
     def read(self, value: Any) -> Any:
         """The value of a JSON object's member, checked."""
         if not self._fits(value):
-            raise ArgumentError(f"{self.name} must be {_KINDS[self.kind][1]}, not {short(value)}", hint=self.doc)
+            raise ArgumentError(
+                f"{self.name} must be {_KINDS[self.kind][1]}, not {short(value)}", hint=self.doc
+            )
         if self.kind in (int, float):
             value = self.kind(value)
         if problem := self._problem(value):
@@ -94,7 +101,9 @@ class Param:
             return self.read(list(texts))
         text = texts[-1]
         if len(text) > ADDRESS:
-            raise ArgumentError(f"{self.name} is longer than {ADDRESS:,} characters", hint="send it with POST")
+            raise ArgumentError(
+                f"{self.name} is longer than {ADDRESS:,} characters", hint="send it with POST"
+            )
         if self.kind is bool:
             return self.read(_FLAGS.get(text.lower(), text))
         if self.kind in (int, float) and re.fullmatch(r"[+-]?\d{1,15}(\.\d{1,15})?", text):
@@ -106,30 +115,47 @@ class Param:
         if self.kind is list:
             return isinstance(value, list) and all(isinstance(one, str) for one in value)
         if self.kind in (int, float):
-            number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _HUGE
+            number = (
+                isinstance(value, int | float)
+                and not isinstance(value, bool)
+                and abs(value) < _HUGE
+            )
             return number and (self.kind is float or float(value).is_integer())
         return isinstance(value, self.kind)
 
     def _problem(self, value: Any) -> str:
         """What is wrong with a value of the right type; empty when nothing is."""
         if self.choices:
-            return "" if value in self.choices else f"must be one of {', '.join(self.choices)}, not {short(value)}"
+            return (
+                ""
+                if value in self.choices
+                else f"must be one of {', '.join(self.choices)}, not {short(value)}"
+            )
         if isinstance(value, str):
-            too_long = f"is longer than {self.longest:,} characters" if len(value) > self.longest else ""
+            too_long = (
+                f"is longer than {self.longest:,} characters" if len(value) > self.longest else ""
+            )
             return too_long or ("is empty" if self.required and not value.strip() else "")
         if isinstance(value, list):
             fits = len(value) <= _MOST_ITEMS and all(len(one) <= _LONGEST_ITEM for one in value)
-            return "" if fits else f"takes at most {_MOST_ITEMS} texts of {_LONGEST_ITEM} characters"
+            return (
+                "" if fits else f"takes at most {_MOST_ITEMS} texts of {_LONGEST_ITEM} characters"
+            )
         least = -math.inf if self.least is None else self.least
         most = math.inf if self.most is None else self.most
-        return "" if least <= value <= most else f"must be from {least:g} to {most:g}, not {short(value)}"
+        return (
+            ""
+            if least <= value <= most
+            else f"must be from {least:g} to {most:g}, not {short(value)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call: its arguments, what it does and the shape of its answer.
 
-    `brief` names what agents are told, in few tokens: arguments, an arrow, and keys that an answer always has.
+    `brief` names what agents are told, in few tokens: arguments, an arrow, and keys that an answer
+    always has.
     """
 
     name: str
@@ -145,12 +171,17 @@ class Call:
     brief: str = ""
 
     def outline(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The schemas that agents get of arguments and answer; what they do not list is still understood and sent."""
+        """The schemas that agents get of arguments and answer; what they do not list is still
+        understood and sent.
+        """
         names, _, keys = self.brief.partition(" -> ")
         params = [p for p in self.params if p.name in names.split()]
         needed = [p.name for p in params if p.required]
         made = {"type": "object", "properties": {p.name: p.outline() for p in params}}
-        return made | ({"required": needed} if needed else {}), {"type": "object", "required": keys.split()}
+        return made | ({"required": needed} if needed else {}), {
+            "type": "object",
+            "required": keys.split(),
+        }
 
     def schema(self) -> dict[str, Any]:
         """The JSON schema of its arguments."""
@@ -161,12 +192,16 @@ class Call:
             "additionalProperties": False,
         }
 
-    def checked(self, given: Mapping[str, Any], read: Callable[[Param, Any], Any] = Param.read) -> dict[str, Any]:
+    def checked(
+        self, given: Mapping[str, Any], read: Callable[[Param, Any], Any] = Param.read
+    ) -> dict[str, Any]:
         """The arguments of a JSON object, or with `Param.parse` those of a query string."""
         known = {p.name: p for p in self.params}
         for name in given:
             if name not in known:
-                raise ArgumentError(f"{self.name} has no argument {name!r}", hint=f"it takes: {', '.join(known)}")
+                raise ArgumentError(
+                    f"{self.name} has no argument {name!r}", hint=f"it takes: {', '.join(known)}"
+                )
         for p in self.params:
             if p.required and p.name not in given:
                 raise ArgumentError(f"{self.name} needs {p.name}", hint=p.doc)
@@ -183,7 +218,9 @@ def _options(memory: Memory, given: Mapping[str, Any]) -> dict[str, Any]:
     filters, now = arguments.filters(given, arguments.local_now())
     rest = _among(given, "limit", "min_score", "budget_tokens", "include_superseded")
     if given.get("all") and given.get("min_score"):
-        raise ArgumentError("all and min_score both set the lowest confidence", hint="give only one of them")
+        raise ArgumentError(
+            "all and min_score both set the lowest confidence", hint="give only one of them"
+        )
     least = {"min_score": 0.0} if given.get("all") else {}
     return {**rest, **least, "filters": filters, "now": now, "profile": _profile(memory, given)}
 
@@ -205,7 +242,10 @@ QUERY = Param("query", str, "the question, in natural words", required=True, lon
 REFERENCE = Param(
     "reference",
     str,
-    "a passage or note: an id, a citation, a path with or without lines or a heading, or a note's name",
+    (
+        "a passage or note: an id, a citation, a path with or without lines or a heading, or a note's "
+        "name"
+    ),
     required=True,
 )
 PLACES = (
@@ -225,8 +265,16 @@ SHAPING = (
     Param("profile", str, "named pipeline", choices=tuple(profiles.PROFILES)),
     Param("min_score", float, "lowest confidence of a hit", least=0, most=1),
     Param("all", bool, "also return hits that are almost surely wrong"),
-    Param("fusion", str, 'fusion to use instead of the profile\'s, such as "weighted(vector=0.7, text=0.3)"'),
-    Param("stages", list, 'stages to use instead of the profile\'s, such as "decay(half_life_days=30)"'),
+    Param(
+        "fusion",
+        str,
+        'fusion to use instead of the profile\'s, such as "weighted(vector=0.7, text=0.3)"',
+    ),
+    Param(
+        "stages",
+        list,
+        'stages to use instead of the profile\'s, such as "decay(half_life_days=30)"',
+    ),
     Param("pool", int, "how many candidates each leg brings", least=1, most=1_000),
 )
 
@@ -234,10 +282,17 @@ CALLS: dict[str, Call] = {}
 
 
 def adding_to(table: dict[str, Call]) -> Callable[..., Callable[[Run], Run]]:
-    """What makes calls of functions and puts them into a table; a docstring is what programs read about its call."""
+    """What makes calls of functions and puts them into a table; a docstring is what programs read
+    about its call.
+    """
 
     def call(
-        title: str, shape: Shape, text: Callable[[Answer], str], *params: Param, brief: str = "", **traits: bool
+        title: str,
+        shape: Shape,
+        text: Callable[[Answer], str],
+        *params: Param,
+        brief: str = "",
+        **traits: bool,
     ) -> Callable[[Run], Run]:
         def add(run: Run) -> Run:
             name = run.__name__.lstrip("_")
@@ -260,7 +315,13 @@ _call = adding_to(CALLS)
     QUERY,
     *SHAPING[:4],
     *FILTERS,
-    Param("budget_tokens", int, "stop before the passages exceed this many tokens", least=0, most=1_000_000),
+    Param(
+        "budget_tokens",
+        int,
+        "stop before the passages exceed this many tokens",
+        least=0,
+        most=1_000_000,
+    ),
     Param("format", str, "hits, or one prompt block of budget_tokens", choices=("hits", "context")),
     Param("explain", bool, "also return what every leg and stage did"),
     Param("render", bool, "also return each snippet as HTML, with the matches marked"),
@@ -268,13 +329,16 @@ _call = adding_to(CALLS)
     brief="query limit since until path source -> results notices",
 )
 def _search(memory: Memory, given: Mapping[str, Any]) -> Answer:
-    """Find the passages of notes and transcripts that answer a question, with citation and confidence. Use it before
-    you answer anything about earlier work, decisions, people or preferences.
+    """Find the passages of notes and transcripts that answer a question, with citation and
+    confidence. Use it before you answer anything about earlier work, decisions, people or
+    preferences.
     """
     asked, explain = _options(memory, given), given.get("explain", False)
     if given.get("format") == "context":
         budget = asked.pop("budget_tokens", 0) or DEFAULT_BUDGET
-        return view.context(memory.context(given["query"], budget_tokens=budget, **asked), explain=explain)
+        return view.context(
+            memory.context(given["query"], budget_tokens=budget, **asked), explain=explain
+        )
     found = memory.search(given["query"], **asked)
     answer = view.found(found, explain=explain)
     if given.get("render"):
@@ -334,7 +398,9 @@ def _timeline(memory: Memory, given: Mapping[str, Any]) -> Answer:
     around = arguments.days(given.get("around"), "around")
     filters = Filters(**_among(given, "path", "source", "origin"))
     rest = _among(given, "window")
-    return note_view.timeline(*memory.timeline(given.get("reference", ""), around=around, filters=filters, **rest))
+    return note_view.timeline(
+        *memory.timeline(given.get("reference", ""), around=around, filters=filters, **rest)
+    )
 
 
 @_call(
@@ -352,8 +418,8 @@ def _timeline(memory: Memory, given: Mapping[str, Any]) -> Answer:
     writes=True,
 )
 def _remember(memory: Memory, given: Mapping[str, Any]) -> Answer:
-    """Write a memory into today's note or a named one, unless it is there already. Use it for decisions, facts,
-    preferences and lessons.
+    """Write a memory into today's note or a named one, unless it is there already. Use it for
+    decisions, facts, preferences and lessons.
     """
     now = arguments.local_now()
     day = arguments.day(given.get("date"), "date", now)
@@ -371,7 +437,11 @@ def _remember(memory: Memory, given: Mapping[str, Any]) -> Answer:
     Param("query", str, "all of these words, in one paragraph or list item"),
     Param("session", str, "a transcript, by its name"),
     Param("before", str, "all notes older than this day"),
-    Param("everywhere", bool, "forget the same text in all other notes too; otherwise only where it was named"),
+    Param(
+        "everywhere",
+        bool,
+        "forget the same text in all other notes too; otherwise only where it was named",
+    ),
     Param("from_files", bool, "also remove it from the notes; a backup is kept"),
     Param("yes", bool, "forget it; otherwise only show what would go"),
     brief="reference query from_files yes -> receipt passages",
@@ -379,13 +449,15 @@ def _remember(memory: Memory, given: Mapping[str, Any]) -> Answer:
     destroys=True,
 )
 def _forget(memory: Memory, given: Mapping[str, Any]) -> Answer:
-    """Forget passages for good, named by reference, query, session or before. Without yes it only shows them; pass yes
-    only with the user's consent.
+    """Forget passages for good, named by reference, query, session or before. Without yes it only
+    shows them; pass yes only with the user's consent.
     """
     now = arguments.local_now()
     before = arguments.day(given.get("before"), "before", now)
     rest = _among(given, "query", "session", "everywhere", "from_files", "yes")
-    return note_view.receipt(memory.forget(given.get("reference", ""), before=before, now=now, **rest))
+    return note_view.receipt(
+        memory.forget(given.get("reference", ""), before=before, now=now, **rest)
+    )
 
 
 @_call("Index status", view.STATUS, texts.status, brief=" -> documents chunks notices")
@@ -394,9 +466,16 @@ def _status(memory: Memory, _given: Mapping[str, Any]) -> Answer:
     return view.status(memory.status())
 
 
-@_call("Named pipelines", view.PROFILES, lambda answer: ", ".join(p["name"] for p in answer["profiles"]), tool=False)
+@_call(
+    "Named pipelines",
+    view.PROFILES,
+    lambda answer: ", ".join(p["name"] for p in answer["profiles"]),
+    tool=False,
+)
 def _profiles(_memory: Memory, _given: Mapping[str, Any]) -> Answer:
-    """List the named pipelines, with fusion and stages as the arguments `fusion` and `stages` take them."""
+    """List the named pipelines, with fusion and stages as the arguments `fusion` and `stages` take
+    them.
+    """
     return view.profiles(profiles.PROFILES.values())
 
 

@@ -1,4 +1,6 @@
-"""The two tools that ChatGPT's connectors look for, by their names and in their shapes: `search` and `fetch`."""
+"""The two tools that ChatGPT's connectors look for, by their names and in their shapes: `search`
+and `fetch`.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ def _search(memory: Memory, given: Mapping[str, Any]) -> Answer:
     found = memory.search(given["query"], limit=_LIMIT, now=arguments.local_now())
     return {
         "results": [
-            {"id": hit.chunk.id, "title": _title(hit.chunk), "url": address(hit.chunk.path)} for hit in found.hits
+            {"id": hit.chunk.id, "title": _title(hit.chunk), "url": address(hit.chunk.path)}
+            for hit in found.hits
         ]
     }
 
@@ -48,7 +51,13 @@ def _fetch(memory: Memory, given: Mapping[str, Any]) -> Answer:
     if read.chunk and read.chunk.day:
         about["date"] = read.chunk.day.isoformat()
     title = _title(read.chunk) if read.chunk else read.path
-    return {"id": given["id"], "title": title, "text": read.text, "url": address(read.path), "metadata": about}
+    return {
+        "id": given["id"],
+        "title": title,
+        "text": read.text,
+        "url": address(read.path),
+        "metadata": about,
+    }
 
 
 def _text(answer: Answer) -> str:
@@ -60,12 +69,24 @@ CONNECTORS: Mapping[str, Call] = {
     call.name: call
     for call in (
         Call(
-            "search", "Search", "Find passages; fetch reads them.", (QUERY,), _search, _RESULTS, _text,
+            "search",
+            "Search",
+            "Find passages; fetch reads them.",
+            (QUERY,),
+            _search,
+            _RESULTS,
+            _text,
             brief="query -> results",
         ),
         Call(
-            "fetch", "Fetch", "Read a passage by its id.",
-            (Param("id", str, "of a result", required=True),), _fetch, _ITEM, _text, brief="id -> text url",
+            "fetch",
+            "Fetch",
+            "Read a passage by its id.",
+            (Param("id", str, "of a result", required=True),),
+            _fetch,
+            _ITEM,
+            _text,
+            brief="id -> text url",
         ),
     )
-}  # fmt: skip
+}

@@ -1,9 +1,9 @@
 """The guard in front of every route of the HTTP server: who may ask, how much, and how often.
 
-A page of another site in the same browser can reach a server on loopback. Without CORS it cannot read an answer, but it
-can send requests; and if its host name resolves to 127.0.0.1 it can even read. So Host and Origin are checked before
-anything else. Every user of this machine can reach it too: so a caller shows the token, or is a
-program of this user.
+A page of another site in the same browser can reach a server on loopback. Without CORS it cannot
+read an answer, but it can send requests; and if its host name resolves to 127.0.0.1 it can even
+read. So Host and Origin are checked before anything else. Every user of this machine can reach it
+too: so a caller shows the token, or is a program of this user.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class Door:
     burst: int = 5_000
 
     def admits_host(self, value: str) -> bool:
-        """Whether a Host names this server: a loopback name, an allowed name, or off loopback any bare address."""
+        """Whether a Host names this server: a loopback name, an allowed name, or off loopback any
+        bare address.
+        """
         match = _HOST.match(value)
         if not match:
             return False
@@ -72,7 +74,8 @@ class Door:
             address = ipaddress.ip_address(name)
         except ValueError:
             return not self.loopback and name == socket.gethostname().lower()
-        # The owner of a name can let it resolve to this machine; nobody can do that with a bare address.
+        # The owner of a name can let it resolve to this machine; nobody can do that with a bare
+        # address.
         return address.is_loopback or not self.loopback
 
     def admits_origin(self, value: str, host: str) -> bool:
@@ -94,8 +97,8 @@ class Door:
         """Whether the kernel says that a program of this user asks, for itself.
 
         It must name the very address that it reached. Under another name, such as localhost, a
-        browser may show what somebody else sent: another user's server at [::1], which then ended so
-        that its page reaches this one.
+        browser may show what somebody else sent: another user's server at [::1], which then ended
+        so that its page reaches this one.
         """
         peer = scope.get("state", {}).get("peer")
         passed_on = any(n in _PASSED_ON or n.startswith("x-forwarded-") for n in headers)
@@ -130,13 +133,17 @@ class _Buckets:
 class Guard:
     """ASGI middleware around the application."""
 
-    def __init__(self, app: ASGIApp, door: Door, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, app: ASGIApp, door: Door, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.app = app
         self.door = door
         self._buckets = _Buckets(door, clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuses a request, or passes it on with a limit on its body and with strict headers for browsers."""
+        """Refuses a request, or passes it on with a limit on its body and with strict headers for
+        browsers.
+        """
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -150,7 +157,9 @@ class Guard:
         elif self.door.loopback and scope["path"] == "/" and _LOCALHOST.match(headers["host"]):
             await _by_address(scope, headers["host"])(scope, receive, _strict(send))
         else:
-            with contextlib.suppress(ClientDisconnect):  # nobody is there to be told, and it is not our fault
+            with contextlib.suppress(
+                ClientDisconnect
+            ):  # nobody is there to be told, and it is not our fault
                 await self.app(scope, _limited(receive), _strict(send))
 
     def _stranger(self, scope: Scope, headers: Headers) -> tuple[int, str, str, str] | None:
@@ -161,7 +170,12 @@ class Guard:
             return 421, "wrong_host", "this server does not answer to that host name", hint
         own = all(self.door.admits_origin(o, hosts[0]) for o in headers.getlist("origin"))
         if not own or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            return 403, "wrong_origin", "requests from other sites are refused", "open the server's own page"
+            return (
+                403,
+                "wrong_origin",
+                "requests from other sites are refused",
+                "open the server's own page",
+            )
         known = self.door.anyone or self.door.admits_token(headers.get("authorization", ""))
         if known or _OPEN.match(scope["path"]) or self.door.admits_user(scope, headers, hosts[0]):
             return None

@@ -41,7 +41,11 @@ _FOLDER = resources.files("notewell.surfaces.server").joinpath("page")
 _PAGE = sorted(file.name for file in _FOLDER.iterdir() if file.name.rpartition(".")[2] in _KINDS)
 _STREAM = "application/x-ndjson"
 # The legs alone, without what settings change: they are to be there before the final order.
-_PHASES = {"lexical": {"profile": PROFILES["lexical"]}, "vector": {"profile": PROFILES["vector"]}, "final": {}}
+_PHASES = {
+    "lexical": {"profile": PROFILES["lexical"]},
+    "vector": {"profile": PROFILES["vector"]},
+    "final": {},
+}
 _FINAL = ("fusion", "stages", "explain", "format")  # arguments that only the final phase takes
 SEARCHERS = 8
 
@@ -66,7 +70,9 @@ def failure(error: NotewellError) -> Response:
         (NotFoundError, 404),
         (UsageError, 400),
     )
-    return _Json(failing(error), next((status for kind, status in statuses if isinstance(error, kind)), 500))
+    return _Json(
+        failing(error), next((status for kind, status in statuses if isinstance(error, kind)), 500)
+    )
 
 
 def failing(error: NotewellError) -> dict[str, Any]:
@@ -86,10 +92,15 @@ class Api:
     def routes(self) -> list[Route]:
         """The routes of the calls, the page, the OpenAPI document and the events."""
         made = [
-            Route(f"/api/{c.name}", self._route(c), methods=["POST"] if c.writes else ["GET", "POST"])
+            Route(
+                f"/api/{c.name}", self._route(c), methods=["POST"] if c.writes else ["GET", "POST"]
+            )
             for c in self.calls
         ]
-        made += [Route("/" if n == "index.html" else f"/{n}", partial(_file, n), methods=["GET"]) for n in _PAGE]
+        made += [
+            Route("/" if n == "index.html" else f"/{n}", partial(_file, n), methods=["GET"])
+            for n in _PAGE
+        ]
         rest = {"/openapi.json": self._openapi, "/api/events": self._events}
         return made + [Route(path, answer, methods=["GET"]) for path, answer in rest.items()]
 
@@ -100,7 +111,11 @@ class Api:
                 if call.name == "search" and _STREAM in request.headers.get("accept", ""):
                     return StreamingResponse(self._phases(call, given), media_type=_STREAM)
                 work = partial(call.run, self.memory, given)
-                return _Json(await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._seats))
+                return _Json(
+                    await anyio.to_thread.run_sync(
+                        work, abandon_on_cancel=True, limiter=self._seats
+                    )
+                )
             except HTTPException:
                 raise
             except Exception as error:  # noqa: BLE001 - a client gets JSON whatever went wrong
@@ -118,7 +133,12 @@ class Api:
                     answer = call.run(self.memory, {**rest, **change})
                 except Exception as error:  # noqa: BLE001 - the other phases may still answer
                     answer = failing(failures.known(error))
-                yield json.dumps({"phase": phase, **answer}, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+                yield (
+                    json.dumps({"phase": phase, **answer}, ensure_ascii=False).encode(
+                        "utf-8", "replace"
+                    )
+                    + b"\n"
+                )
 
         async for line in iterate_in_threadpool(lines()):
             yield line
@@ -131,9 +151,15 @@ class Api:
             yield b": notewell\n\n"
             async for event in self.events.listen():
                 data = json.dumps(event, ensure_ascii=False)
-                yield f"event: {event['event']}\ndata: {data}\n\n".encode() if event else b": still here\n\n"
+                yield (
+                    f"event: {event['event']}\ndata: {data}\n\n".encode()
+                    if event
+                    else b": still here\n\n"
+                )
 
-        return StreamingResponse(stream(), media_type="text/event-stream", headers={"cache-control": "no-store"})
+        return StreamingResponse(
+            stream(), media_type="text/event-stream", headers={"cache-control": "no-store"}
+        )
 
 
 async def _arguments(call: Call, request: Request) -> dict[str, Any]:
@@ -142,7 +168,9 @@ async def _arguments(call: Call, request: Request) -> dict[str, Any]:
         return call.checked({name: query.getlist(name) for name in query}, Param.parse)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise ArgumentError("the body must be JSON", hint="send it with Content-Type: application/json")
+        raise ArgumentError(
+            "the body must be JSON", hint="send it with Content-Type: application/json"
+        )
     try:
         given = json.loads(await request.body())
     except (ValueError, RecursionError):
@@ -166,17 +194,34 @@ async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - the only errors that are handled by status
     code, message, hint = {
         404: ("not_found", f"there is nothing at {request.url.path}", "see /openapi.json"),
-        405: ("wrong_method", f"{request.url.path} does not take {request.method}", "see /openapi.json"),
+        405: (
+            "wrong_method",
+            f"{request.url.path} does not take {request.method}",
+            "see /openapi.json",
+        ),
         413: ("too_large", TOO_LARGE, "send less"),
     }[error.status_code]
-    return _Json({"error": {"code": code, "message": message, "hint": hint}}, error.status_code, error.headers)
+    return _Json(
+        {"error": {"code": code, "message": message, "hint": hint}},
+        error.status_code,
+        error.headers,
+    )
 
 
-def _mcp(memory: Memory, *, read_only: bool) -> tuple[contextlib.AbstractAsyncContextManager[None], Route]:
-    """What runs the sessions of MCP clients, and their route; without the package the route says what to install."""
+def _mcp(
+    memory: Memory, *, read_only: bool
+) -> tuple[contextlib.AbstractAsyncContextManager[None], Route]:
+    """What runs the sessions of MCP clients, and their route; without the package the route says
+    what to install.
+    """
     if missing := failures.without_mcp():
-        return contextlib.nullcontext(), Route("/mcp", partial(_answered, failure(missing)), methods=["GET", "POST"])
-    from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager  # noqa: PLC0415
+        return contextlib.nullcontext(), Route(
+            "/mcp", partial(_answered, failure(missing)), methods=["GET", "POST"]
+        )
+    from mcp.server.streamable_http_manager import (  # noqa: PLC0415
+        StreamableHTTPASGIApp,
+        StreamableHTTPSessionManager,
+    )
 
     from notewell.surfaces.server import mcp  # noqa: PLC0415
 
@@ -189,7 +234,9 @@ async def _answered(answer: Response, _request: Request) -> Response:
     return answer
 
 
-def application(memory: Memory, door: Door, *, read_only: bool = False, warm: bool = True) -> ASGIApp:
+def application(
+    memory: Memory, door: Door, *, read_only: bool = False, warm: bool = True
+) -> ASGIApp:
     """The application behind its guard; with `warm` it also keeps the index up to date."""
     events = Events()
     upkeep = Upkeep(memory, events.tell) if warm else contextlib.nullcontext()

@@ -1,4 +1,6 @@
-"""What a client may take of the server: connections, the size of headers, and time for each part of a request."""
+"""What a client may take of the server: connections, the size of headers, and time for each part of
+a request.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,19 @@ _SPARE_FILES = 128  # for the index, the notes and the model
 _TURNED_AWAY = 64  # so many get to read why at the same time
 _LINGER_S = 1.0
 _REASONS = {
-    400: (b"Bad Request", "bad_request", "the request is not HTTP, or its headers are too large", "send less"),
+    400: (
+        b"Bad Request",
+        "bad_request",
+        "the request is not HTTP, or its headers are too large",
+        "send less",
+    ),
     408: (b"Request Timeout", "too_slow", "the request did not arrive in time", "send it faster"),
-    503: (b"Service Unavailable", "too_many", "too many connections", "close some, or try again later"),
+    503: (
+        b"Service Unavailable",
+        "too_many",
+        "too many connections",
+        "close some, or try again later",
+    ),
 }
 
 
@@ -45,7 +57,9 @@ class Limits:
     say_s: float = 60.0
 
     def room(self) -> int:
-        """How many connections there is room for: as many as are allowed, less if few files may be open."""
+        """How many connections there is room for: as many as are allowed, less if few files may be
+        open.
+        """
         with contextlib.suppress(ImportError, OSError, ValueError):
             import resource  # noqa: PLC0415 - not on Windows
 
@@ -133,7 +147,9 @@ class _Connection(H11Protocol):
             self._unread = self.loop.call_later(self._limits.unread_s, self._expect_reading, size)
 
     def _watch(self) -> None:
-        """One deadline for the headers of a request and one for its body, which no single byte puts off."""
+        """One deadline for the headers of a request and one for its body, which no single byte puts
+        off.
+        """
         state = self.conn.their_state
         part = (state, self.cycle) if state in (h11.IDLE, h11.SEND_BODY) else None
         if self._left or part == self._waits_for:
@@ -156,7 +172,8 @@ class _Connection(H11Protocol):
             return
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.write(_farewell(status))
-        # If the socket were closed with something unread in it, the client might not get to see the answer.
+        # If the socket were closed with something unread in it, the client might not get to see the
+        # answer.
         with contextlib.suppress(OSError):  # the client has gone
             self.transport.write_eof()
         self.loop.call_later(_LINGER_S, self.transport.abort)
@@ -165,7 +182,10 @@ class _Connection(H11Protocol):
 def _farewell(status: int) -> bytes:
     reason, code, message, hint = _REASONS[status]
     body = json.dumps({"error": {"code": code, "message": message, "hint": hint}}).encode()
-    head = b"HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
+    head = (
+        b"HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+        b"connection: close\r\n\r\n"
+    )
     return head % (status, reason, len(body)) + body
 
 
@@ -180,7 +200,10 @@ class Seldom(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether to write it now; the next one that is written says how many were not."""
-        key, now = (record.msg, _place(record.exc_info[2] if record.exc_info else None)), self._clock()
+        key, now = (
+            (record.msg, _place(record.exc_info[2] if record.exc_info else None)),
+            self._clock(),
+        )
         last, kept = self._said.get(key, (-self._every_s, 0))
         if now - last < self._every_s:
             self._said[key] = (last, kept + 1)

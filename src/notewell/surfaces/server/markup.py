@@ -1,7 +1,7 @@
 """Notes as HTML for the page: Markdown is rendered, everything else that a note holds stays text.
 
-Raw HTML is escaped, a link leads to a note, to the web or to mail, and a picture is its alternative text: nothing in a
-note can run in the page or make it load something.
+Raw HTML is escaped, a link leads to a note, to the web or to mail, and a picture is its alternative
+text: nothing in a note can run in the page or make it load something.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _WEB = re.compile(r"(?:https?://|mailto:)[!-~]+\Z", re.IGNORECASE)
 _BREAKS = {0x85: " ", 0x2028: " ", 0x2029: " "}  # no line of an editor ends there
 _LANGUAGE = re.compile(r"[A-Za-z0-9+#-]{1,30}")
-_MOST_CHARACTERS = 400_000  # of a longer text the rest is shown as it is: rendering would take seconds
+_MOST_CHARACTERS = (
+    400_000  # of a longer text the rest is shown as it is: rendering would take seconds
+)
 _SPEAKERS = {"owner": "user", "agent": "assistant"}
 
 
@@ -55,7 +57,9 @@ def nowhere(_target: str) -> str:
 
 
 def note_html(text: str, resolve: Resolve = nowhere) -> Rendered:
-    """A note as HTML whose blocks carry their lines; `resolve` turns what a link names into a place in the page."""
+    """A note as HTML whose blocks carry their lines; `resolve` turns what a link names into a place
+    in the page.
+    """
     lines = split_lines(text.translate(_BREAKS))
     front, start = front_matter(lines)[1], 0
     parts = []
@@ -78,9 +82,15 @@ def turns_html(turns: Sequence[Turn], resolve: Resolve = nowhere) -> str:
         when = f" <time>{turn.time:%Y-%m-%d %H:%M}</time>" if turn.time else ""
         text = turn.text.translate(_BREAKS)
         left -= len(text)
-        words = _as_it_is(text, turn.line, "rest") if left < 0 else _render(*_tokens(text, resolve, None))
+        words = (
+            _as_it_is(text, turn.line, "rest")
+            if left < 0
+            else _render(*_tokens(text, resolve, None))
+        )
         head = f'<p class="who">{_plain(who)}{when}</p>'
-        made.append(f'<section class="turn" data-line="{turn.line}-{turn.line}">{head}{words}</section>')
+        made.append(
+            f'<section class="turn" data-line="{turn.line}-{turn.line}">{head}{words}</section>'
+        )
     return "".join(made)
 
 
@@ -110,7 +120,9 @@ def _plain(text: str) -> str:
 
 
 def _tokens(text: str, resolve: Resolve, offset: int | None) -> tuple[list[Token], dict[str, Any]]:
-    """The parsed text, with lines counted after so many others, or without any for None, and its links resolved."""
+    """The parsed text, with lines counted after so many others, or without any for None, and its
+    links resolved.
+    """
     env: dict[str, Any] = {"resolve": resolve}
     tokens = _parser().parse(text, env)
     lines = text.split("\n")
@@ -120,19 +132,29 @@ def _tokens(text: str, resolve: Resolve, offset: int | None) -> tuple[list[Token
             while last > first + 1 and not lines[last - 1].strip():
                 last -= 1  # the blank line after a list is not a part of it
             token.attrSet("data-line", f"{first + offset + 1}-{last + offset}")
-        if style := token.attrs.pop("style", ""):  # of a cell; the page's policy allows no style in an element
+        if style := token.attrs.pop(
+            "style", ""
+        ):  # of a cell; the page's policy allows no style in an element
             token.attrSet("class", str(style).replace("text-align:", "align-"))
         _link(token.children or [], resolve)
     return tokens, env
 
 
 def _link(children: Sequence[Token], resolve: Resolve) -> None:
-    """Makes each link lead to the web, to mail or to a note; one that leads nowhere is only marked as such."""
+    """Makes each link lead to the web, to mail or to a note; one that leads nowhere is only marked
+    as such.
+    """
     open_: list[Token] = []
     for child in children:
         if child.type == "link_open":
             target = str(child.attrs.get("href", ""))
-            href = target if _WEB.match(target) else "" if _SCHEME.match(target) else resolve(unquote(target))
+            href = (
+                target
+                if _WEB.match(target)
+                else ""
+                if _SCHEME.match(target)
+                else resolve(unquote(target))
+            )
             child.tag, child.attrs = "a" if href else "span", _attributes(href)
             open_.append(child)
         elif child.type == "link_close" and open_:
@@ -144,7 +166,11 @@ def _link(children: Sequence[Token], resolve: Resolve) -> None:
 def _attributes(href: str) -> dict[str, str | int | float]:
     if not href:
         return {"class": "missing"}
-    return {"href": href} if href.startswith("#") else {"href": href, "rel": "noopener noreferrer", "target": "_blank"}
+    return (
+        {"href": href}
+        if href.startswith("#")
+        else {"href": href, "rel": "noopener noreferrer", "target": "_blank"}
+    )
 
 
 def _render(tokens: Sequence[Token], env: MutableMapping[str, Any]) -> str:
@@ -163,7 +189,10 @@ def _outline(tokens: Sequence[Token]) -> Iterator[tuple[int, str, int]]:
 def _words(children: Sequence[Token]) -> str:
     """What a person reads of a heading."""
     breaks = ("softbreak", "hardbreak")
-    return "".join(" " if c.type in breaks else _words(c.children) if c.children else c.content for c in children)
+    return "".join(
+        " " if c.type in breaks else _words(c.children) if c.children else c.content
+        for c in children
+    )
 
 
 @lru_cache(maxsize=1)
@@ -175,9 +204,13 @@ def _parser() -> MarkdownIt:
     made.validateLink = _may_link  # type: ignore[assignment, method-assign]
     made.inline.ruler.before("link", "wiki", _wiki)
     for name, rule in (
-        ("text", _text), ("code_inline", _code), ("fence", _block), ("code_block", _block), ("image", _image),
+        ("text", _text),
+        ("code_inline", _code),
+        ("fence", _block),
+        ("code_block", _block),
+        ("image", _image),
         ("wiki", _wiki_link),
-    ):  # fmt: skip
+    ):
         made.add_render_rule(name, rule)
     return made
 
@@ -212,15 +245,21 @@ def _marked(text: str, env: MutableMapping[str, Any]) -> str:
     return "".join((*made, escape(text[at:])))
 
 
-def _text(_self: Any, tokens: Sequence[Token], at: int, _options: Any, env: MutableMapping[str, Any]) -> str:
+def _text(
+    _self: Any, tokens: Sequence[Token], at: int, _options: Any, env: MutableMapping[str, Any]
+) -> str:
     return _marked(tokens[at].content, env)
 
 
-def _code(_self: Any, tokens: Sequence[Token], at: int, _options: Any, env: MutableMapping[str, Any]) -> str:
+def _code(
+    _self: Any, tokens: Sequence[Token], at: int, _options: Any, env: MutableMapping[str, Any]
+) -> str:
     return f"<code>{_marked(tokens[at].content, env)}</code>"
 
 
-def _block(_self: Any, tokens: Sequence[Token], at: int, _options: Any, env: MutableMapping[str, Any]) -> str:
+def _block(
+    _self: Any, tokens: Sequence[Token], at: int, _options: Any, env: MutableMapping[str, Any]
+) -> str:
     """A block of code with the language that it names."""
     token = tokens[at]
     named = _LANGUAGE.match(token.info.strip())
@@ -230,17 +269,28 @@ def _block(_self: Any, tokens: Sequence[Token], at: int, _options: Any, env: Mut
     return f"<pre{place}><code{language}>{_marked(token.content, env)}</code></pre>\n"
 
 
-def _image(self: Any, tokens: Sequence[Token], at: int, options: Any, env: MutableMapping[str, Any]) -> str:
-    """The words for a picture, and a link to it if it is on the web: the page loads nothing from there."""
+def _image(
+    self: Any, tokens: Sequence[Token], at: int, options: Any, env: MutableMapping[str, Any]
+) -> str:
+    """The words for a picture, and a link to it if it is on the web: the page loads nothing from
+    there.
+    """
     token = tokens[at]
     source = str(token.attrs.get("src", ""))
     words = escape(self.renderInlineAsText(token.children or [], options, env) or source)
     if _WEB.match(source) and not token.meta.get("inside"):
-        return f'<a class="image" href="{escape(source)}" rel="noopener noreferrer" target="_blank">{words}</a>'
+        return (
+            f'<a class="image" href="{escape(source)}" rel="noopener noreferrer" '
+            f'target="_blank">{words}</a>'
+        )
     return f'<span class="image">{words}</span>'
 
 
-def _wiki_link(_self: Any, tokens: Sequence[Token], at: int, _options: Any, env: MutableMapping[str, Any]) -> str:
+def _wiki_link(
+    _self: Any, tokens: Sequence[Token], at: int, _options: Any, env: MutableMapping[str, Any]
+) -> str:
     token = tokens[at]
     href, words = env["resolve"](token.meta["target"]), _marked(token.content, env)
-    return f'<a href="{escape(href)}">{words}</a>' if href else f'<span class="missing">{words}</span>'
+    return (
+        f'<a href="{escape(href)}">{words}</a>' if href else f'<span class="missing">{words}</span>'
+    )

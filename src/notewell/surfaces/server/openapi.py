@@ -28,7 +28,9 @@ def _responses(schema: Mapping[str, Any], *, streams: bool) -> dict[str, Any]:
     if streams:
         fine["application/x-ndjson"] = {"schema": {"type": "string"}}
     refused = {"application/json": {"schema": view.ERROR.schema}}
-    codes = {str(code): {"description": words, "content": refused} for code, words in _REFUSALS.items()}
+    codes = {
+        str(code): {"description": words, "content": refused} for code, words in _REFUSALS.items()
+    }
     return {"200": {"description": "the answer", "content": fine}, **codes}
 
 
@@ -36,7 +38,13 @@ def _parameter(param: Param) -> dict[str, Any]:
     schema = {k: v for k, v in param.schema().items() if k != "description"}
     if "maxLength" in schema:
         schema["maxLength"] = min(schema["maxLength"], ADDRESS)
-    return {"name": param.name, "in": "query", "required": param.required, "description": param.doc, "schema": schema}
+    return {
+        "name": param.name,
+        "in": "query",
+        "required": param.required,
+        "description": param.doc,
+        "schema": schema,
+    }
 
 
 def operation(call: Call, method: str) -> dict[str, Any]:
@@ -50,7 +58,10 @@ def operation(call: Call, method: str) -> dict[str, Any]:
     if method == "get":
         made["parameters"] = [_parameter(p) for p in call.params]
     else:
-        made["requestBody"] = {"required": True, "content": {"application/json": {"schema": call.schema()}}}
+        made["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": call.schema()}},
+        }
     return made
 
 

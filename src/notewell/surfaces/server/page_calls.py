@@ -34,7 +34,9 @@ PAGE_CALLS: dict[str, Call] = {}
 _call = adding_to(PAGE_CALLS)
 _MOST = 50
 AS_OF = Param("as_of", str, "as of that day: leave out what is later")
-PATH = Param("path", str, "the path of a note or conversation, or any other reference to it", required=True)
+PATH = Param(
+    "path", str, "the path of a note or conversation, or any other reference to it", required=True
+)
 
 NAMED = Shape("path title citation date", Named)
 VERSION = Shape("text citation from=since until", Version)
@@ -85,7 +87,9 @@ HOME = Shape(
     doubt=dict[str, Any] | None,
 )
 TRUSTED = Shape("", folder=str)
-PROPOSAL = Shape("", token=str, diffs=[Shape("", path=str, diff=str, hash=str)], summary=str, warnings=list[str])
+PROPOSAL = Shape(
+    "", token=str, diffs=[Shape("", path=str, diff=str, hash=str)], summary=str, warnings=list[str]
+)
 APPLIED = Shape("receipt undo paths", Applied, undo=str | None)
 CHANGE = Shape("id when action summary", Change, paths=list[str])
 CHECKS = Shape("", ok=bool, checks=[Shape("*", Finding)])
@@ -101,7 +105,9 @@ _ACTIONS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 _pending: WeakKeyDictionary[Memory, Proposals] = WeakKeyDictionary()
 _MOST_OVERVIEWS = 8
-_overviews: WeakKeyDictionary[Memory, dict[dt.date | None, tuple[object, Overview]]] = WeakKeyDictionary()
+_overviews: WeakKeyDictionary[Memory, dict[dt.date | None, tuple[object, Overview]]] = (
+    WeakKeyDictionary()
+)
 
 
 def _silent(_answer: Answer) -> str:
@@ -130,16 +136,23 @@ def _statement(one: Statement) -> dict[str, Any]:
     tool=False,
 )
 def _note(memory: Memory, given: Mapping[str, Any]) -> Answer:
-    """All of a note or conversation as safe HTML, with its outline, links, neighbours in time, the versions of what it
-    says, and where its passages were injected.
+    """All of a note or conversation as safe HTML, with its outline, links, neighbours in time, the
+    versions of what it says, and where its passages were injected.
     """
     note = memory.notebook.whole(given["path"], as_of=_day(given))
     resolve = resolver_of(memory.index, note.path, markup.address)
     made = (
-        markup.Rendered(markup.turns_html(note.turns, resolve)) if note.turns else markup.note_html(note.text, resolve)
+        markup.Rendered(markup.turns_html(note.turns, resolve))
+        if note.turns
+        else markup.note_html(note.text, resolve)
     )
     injected = [
-        {"when": entry.time, "host": entry.host, "prompt": entry.prompt, "citation": passage.citation}
+        {
+            "when": entry.time,
+            "host": entry.host,
+            "prompt": entry.prompt,
+            "citation": passage.citation,
+        }
         for entry in _injected(memory, _day(given))
         for passage in entry.passages
         if passage.citation.partition("#")[0] == note.path
@@ -147,7 +160,9 @@ def _note(memory: Memory, given: Mapping[str, Any]) -> Answer:
     return NOTE.fill(
         note,
         html=made.html,
-        outline=[{"level": level, "text": text, "line": line} for level, text, line in made.outline],
+        outline=[
+            {"level": level, "text": text, "line": line} for level, text, line in made.outline
+        ],
         links=[NAMED.fill(one) for one in note.links],
         backlinks=[NAMED.fill(one) for one in note.backlinks],
         statements=[_statement(one) for one in note.statements],
@@ -160,8 +175,9 @@ def _note(memory: Memory, given: Mapping[str, Any]) -> Answer:
 
 @_call("Home", HOME, _silent, AS_OF, tool=False)
 def _home(memory: Memory, given: Mapping[str, Any]) -> Answer:
-    """What is remembered at a glance: how much, on which days, about what, what changed lately, and what needs a
-    person: contradictions, likely copies, notes that were never shown, files that are not read, useless passages.
+    """What is remembered at a glance: how much, on which days, about what, what changed lately, and
+    what needs a person: contradictions, likely copies, notes that were never shown, files that are
+    not read, useless passages.
     """
     fresh = memory.index.ensure_fresh(embed=False)
     seen = _overview(memory, _day(given))
@@ -169,23 +185,33 @@ def _home(memory: Memory, given: Mapping[str, Any]) -> Answer:
         "workspace": memory.root.name,
         "can_write": True,
         "counts": {
-            "notes": seen.notes, "conversations": seen.conversations, "passages": seen.passages, "days": len(seen.days)
+            "notes": seen.notes,
+            "conversations": seen.conversations,
+            "passages": seen.passages,
+            "days": len(seen.days),
         },
         "days": [{"day": d.day, "notes": d.documents, "passages": d.chunks} for d in seen.days],
         "topics": [TOPIC.fill(one) for one in seen.topics],
         "lately": [CHANGED.fill(one) for one in seen.lately],
-        "pinned": [{"path": one.path, "title": one.title or one.path, "date": one.date} for one in seen.pinned],
+        "pinned": [
+            {"path": one.path, "title": one.title or one.path, "date": one.date}
+            for one in seen.pinned
+        ],
         "attention": _attention(memory, seen, _day(given)),
         "empty": None if seen.passages else _empty(memory),
         "notices": plain((*memory.index.store_notices, *fresh.notices)),
         "doubt": _doubt(memory),
-    }  # fmt: skip
+    }
 
 
 def _doubt(memory: Memory) -> dict[str, Any] | None:
     """Why the notes do not count as the user's own, which the person at the page can change."""
     doubt = memory.index.trust.doubt
-    return None if doubt is None else {"folder": doubt.folder, "reason": doubt.reason, "command": doubt.command}
+    return (
+        None
+        if doubt is None
+        else {"folder": doubt.folder, "reason": doubt.reason, "command": doubt.command}
+    )
 
 
 def _day(given: Mapping[str, Any]) -> dt.date | None:
@@ -207,14 +233,23 @@ def _attention(memory: Memory, seen: Overview, as_of: dt.date | None) -> dict[st
     """What a person should look at; in a look back, without what is only known of today."""
     conflicts = [
         {
-            "id": c.chunk.id, "citation": c.chunk.citation, "text": c.text, "date": plain(c.chunk.day),
+            "id": c.chunk.id,
+            "citation": c.chunk.citation,
+            "text": c.text,
+            "date": plain(c.chunk.day),
             "other": {
-                "id": c.other.id, "citation": c.other.citation, "text": c.other_text, "date": plain(c.other.day)
+                "id": c.other.id,
+                "citation": c.other.citation,
+                "text": c.other_text,
+                "date": plain(c.other.day),
             },
         }
         for c in seen.conflicts
-    ]  # fmt: skip
-    copies = [{"id": c.chunk.id, "citation": c.chunk.citation, "others": list(c.others[:_MOST])} for c in seen.copies]
+    ]
+    copies = [
+        {"id": c.chunk.id, "citation": c.chunk.citation, "others": list(c.others[:_MOST])}
+        for c in seen.copies
+    ]
     entries = _injected(memory, as_of)
     useless = [
         {"citation": passage.citation, "prompt": entry.prompt, "when": entry.time}
@@ -223,19 +258,32 @@ def _attention(memory: Memory, seen: Overview, as_of: dt.date | None) -> dict[st
         for passage in entry.passages
     ]
     unread = [] if as_of else _unread(memory)
-    lists = {"conflicts": conflicts, "copies": copies, "unread": unread[:_MOST], "useless": useless[:_MOST]}
+    lists = {
+        "conflicts": conflicts,
+        "copies": copies,
+        "unread": unread[:_MOST],
+        "useless": useless[:_MOST],
+    }
     more = {
-        "conflicts": seen.more_conflicts, "copies": seen.more_copies, "unread": max(0, len(unread) - _MOST),
+        "conflicts": seen.more_conflicts,
+        "copies": seen.more_copies,
+        "unread": max(0, len(unread) - _MOST),
         "useless": max(0, len(useless) - _MOST),
-    }  # fmt: skip
+    }
     never = _never_found(memory, () if as_of else seen.settled, entries)
     return {**lists, "never_found": never, "more": more}
 
 
-def _never_found(memory: Memory, settled: Sequence[str], entries: Sequence[Injected]) -> dict[str, Any]:
-    """Notes that no answer of a server and no hook has shown since the counting began; new ones have had no chance."""
+def _never_found(
+    memory: Memory, settled: Sequence[str], entries: Sequence[Injected]
+) -> dict[str, Any]:
+    """Notes that no answer of a server and no hook has shown since the counting began; new ones
+    have had no chance.
+    """
     shown = memory.searcher.record_shown()
-    injected = {passage.citation.partition("#")[0] for entry in entries for passage in entry.passages}
+    injected = {
+        passage.citation.partition("#")[0] for entry in entries for passage in entry.passages
+    }
     paths = [path for path in settled if path not in shown and path not in injected]
     return {"since": shown.since.isoformat(), "count": len(paths), "paths": paths[:_MOST]}
 
@@ -245,7 +293,10 @@ def _unread(memory: Memory) -> list[dict[str, Any]]:
     unread = memory.index.looks.unread
     files = [{"path": one.path, "reason": one.reason, "hint": cure(one)} for one in unread]
     waiting = [s for s in memory.index.survey.latest() if not s.read and s.documents]
-    return [*files, *({"path": s.name, "reason": f"{s.amount}: {s.about}", "hint": s.command} for s in waiting)]
+    return [
+        *files,
+        *({"path": s.name, "reason": f"{s.amount}: {s.about}", "hint": s.command} for s in waiting),
+    ]
 
 
 def _empty(memory: Memory) -> dict[str, Any]:
@@ -260,21 +311,35 @@ def _empty(memory: Memory) -> dict[str, Any]:
     return {
         "sentences": [
             "Nothing is remembered here yet.",
-            f"notewell reads the Markdown notes in {memory.root.name}, and what agents write into memory/ there.",
+            (
+                f"notewell reads the Markdown notes in {memory.root.name}, and what agents write into "
+                "memory/ there."
+            ),
             more,
         ],
         "command": command,
     }
 
 
-@_call("Days", DAYS, _silent, Param("from", str, "the first day"), Param("to", str, "the last day"), AS_OF, tool=False)
+@_call(
+    "Days",
+    DAYS,
+    _silent,
+    Param("from", str, "the first day"),
+    Param("to", str, "the last day"),
+    AS_OF,
+    tool=False,
+)
 def _days(memory: Memory, given: Mapping[str, Any]) -> Answer:
-    """The days of the memory, the newest first, each with its notes and conversations; `more` is the day to give as
-    `to` for those before.
+    """The days of the memory, the newest first, each with its notes and conversations; `more` is
+    the day to give as `to` for those before.
     """
     memory.index.ensure_fresh(embed=False)
     now = arguments.local_now()
-    first, last = arguments.day(given.get("from"), "from", now), arguments.day(given.get("to"), "to", now, end=True)
+    first, last = (
+        arguments.day(given.get("from"), "from", now),
+        arguments.day(given.get("to"), "to", now, end=True),
+    )
     found, more = days(memory.store, Filters(since=first, until=last, as_of=_day(given)))
     return {"days": [DAY.fill(one) for one in found], "more": more}
 
@@ -296,15 +361,18 @@ def _days(memory: Memory, given: Mapping[str, Any]) -> Answer:
     writes=True,
 )
 def _preview(memory: Memory, given: Mapping[str, Any]) -> Answer:
-    """Show the lines that a change would write, and write nothing: remember, correct, settle, pin, unpin or forget. The
-    token makes exactly this change with `apply`; it is good for ten minutes.
+    """Show the lines that a change would write, and write nothing: remember, correct, settle, pin,
+    unpin or forget. The token makes exactly this change with `apply`; it is good for ten minutes.
     """
     memory.index.require_writable()
     proposal = _proposed(_proposals(memory), given)
     safe = memory.index.walk.safe
     return {
         "token": proposal.token,
-        "diffs": [{"path": d.path, "diff": safe(d.diff), "hash": hash_of(d.before)} for d in proposal.drafts],
+        "diffs": [
+            {"path": d.path, "diff": safe(d.diff), "hash": hash_of(d.before)}
+            for d in proposal.drafts
+        ],
         "summary": proposal.summary,
         "warnings": [*proposal.warnings, *_accepting(memory)],
     }
@@ -314,7 +382,11 @@ def _accepting(memory: Memory) -> list[str]:
     """What a change by a person does to the notes of a clone."""
     doubt = memory.index.trust.doubt
     is_clone = doubt is not None and doubt.kind == CLONE
-    return ["once you have written here, the notes that came with this clone count as yours"] if is_clone else []
+    return (
+        ["once you have written here, the notes that came with this clone count as yours"]
+        if is_clone
+        else []
+    )
 
 
 def _proposed(proposals: Proposals, given: Mapping[str, Any]) -> Proposal:
@@ -349,7 +421,9 @@ def _proposed(proposals: Proposals, given: Mapping[str, Any]) -> Proposal:
     destroys=True,
 )
 def _apply(memory: Memory, given: Mapping[str, Any]) -> Answer:
-    """Make the change that was shown, exactly so; if a file has changed since, nothing is written."""
+    """Make the change that was shown, exactly so; if a file has changed since, nothing is
+    written.
+    """
     done = APPLIED.fill(_proposals(memory).apply(given["token"], now=arguments.local_now()))
     memory.index.trust.wrote()
     return done
@@ -378,14 +452,19 @@ def _undo(memory: Memory, given: Mapping[str, Any]) -> Answer:
     writes=True,
 )
 def _trust(memory: Memory, given: Mapping[str, Any]) -> Answer:
-    """Count the notes of a folder as the user's own from now on, also where another user or a clone brought them."""
+    """Count the notes of a folder as the user's own from now on, also where another user or a clone
+    brought them.
+    """
     doubt = memory.index.trust.doubt
     if doubt is None or given["folder"] != doubt.folder:
         raise ArgumentError("nobody asks about this folder", hint="open Home again")
     named = (*load(memory.root, env=os.environ).trusted_folders, doubt.folder)
     write_setting("trusted_folders", named, memory.root, os.environ)
     if memory.index.trust.doubt is not None:
-        hint = f"{env_name('trusted_folders')} or --setting says whom to trust, and this server was started with it"
+        hint = (
+            f"{env_name('trusted_folders')} or --setting says whom to trust, and this server "
+            "was started with it"
+        )
         raise ArgumentError("the settings file has no effect on this", hint=hint)
     return {"folder": doubt.folder}
 
@@ -417,4 +496,6 @@ def offered(*, read_only: bool) -> list[Call]:
     def home(memory: Memory, given: Mapping[str, Any]) -> Answer:
         return {**_home(memory, given), "can_write": False}
 
-    return [replace(c, run=home) if c.name == "home" else c for c in PAGE_CALLS.values() if not c.writes]
+    return [
+        replace(c, run=home) if c.name == "home" else c for c in PAGE_CALLS.values() if not c.writes
+    ]

@@ -1,4 +1,6 @@
-"""Whose program is at the other end of a connection on loopback, as the kernel of Linux knows it."""
+"""Whose program is at the other end of a connection on loopback, as the kernel of Linux knows
+it.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,11 @@ _End = tuple[str, int | None] | None
 
 
 def user_of(client: _End, server: _End) -> int | None:
-    """The user who holds the client's end of an established connection; None if that cannot be known.
+    """The user who holds the client's end of an established connection; None if that cannot be
+    known.
 
-    The kernel is asked about this one socket, which takes some 20 µs however many there are. Who has
-    closed their end is unknown: what is left of a connection then belongs to nobody.
+    The kernel is asked about this one socket, which takes some 20 µs however many there are. Who
+    has closed their end is unknown: what is left of a connection then belongs to nobody.
     """
     if sys.platform != "linux" or client is None or server is None:
         return None

@@ -1,4 +1,6 @@
-"""MCP on stdin and stdout, where every line that asks something gets an answer, also one that makes no sense."""
+"""MCP on stdin and stdout, where every line that asks something gets an answer, also one that makes
+no sense.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ def serve_stdio(memory: Memory, offer: Offer) -> None:
     """Serves one client on stdin and stdout until it disconnects."""
     made = server(memory, offer)
     if sys.stdin.isatty():
-        sys.stderr.write("notewell mcp talks MCP on stdin and stdout; an agent starts it (press Ctrl-C to stop)\n")
+        sys.stderr.write(
+            "notewell mcp talks MCP on stdin and stdout; an agent starts it (press Ctrl-C to "
+            "stop)\n"
+        )
     anyio.run(serve_lines, made)
 
 
@@ -43,7 +48,9 @@ async def serve_lines(made: Server[Any], stdin: Any = None, stdout: Any = None) 
                 async with read, send:
                     async for item in read:
                         complaint = refusal(item)
-                        await (write.send(SessionMessage(complaint)) if complaint else send.send(item))
+                        await (
+                            write.send(SessionMessage(complaint)) if complaint else send.send(item)
+                        )
 
         tasks.start_soon(pass_on)
         await made.run(receive, write, made.create_initialization_options())
@@ -51,11 +58,19 @@ async def serve_lines(made: Server[Any], stdin: Any = None, stdout: Any = None) 
 
 
 def refusal(item: SessionMessage | Exception) -> types.JSONRPCError | None:
-    """The answer to a line that is not a message; None for one that is, and for one that nobody waits for."""
+    """The answer to a line that is not a message; None for one that is, and for one that nobody
+    waits for.
+    """
     if isinstance(item, SessionMessage):
         message = item.message
-        if isinstance(message, types.JSONRPCNotification) and not message.method.startswith(_NOTIFIES):
-            return _error(None, types.INVALID_REQUEST, f"{message.method} needs an id, a whole number or a text")
+        if isinstance(message, types.JSONRPCNotification) and not message.method.startswith(
+            _NOTIFIES
+        ):
+            return _error(
+                None,
+                types.INVALID_REQUEST,
+                f"{message.method} needs an id, a whole number or a text",
+            )
         return None
     return _complaint(item) if isinstance(item, ValidationError) else None
 
@@ -65,19 +80,36 @@ def _complaint(error: ValidationError) -> types.JSONRPCError | None:
     found = error.errors(include_url=False)
     if found[0]["type"] == "json_invalid":
         line = str(found[0]["input"]).strip()
-        return _error(_key_in(line), types.PARSE_ERROR, "the line is not JSON in UTF-8") if line else None
+        return (
+            _error(_key_in(line), types.PARSE_ERROR, "the line is not JSON in UTF-8")
+            if line
+            else None
+        )
     # A message lacks what another kind of message must have, and there the whole of it is named.
-    return _refused(next((e["input"] for e in found if e["type"] == "missing" and isinstance(e["input"], dict)), {}))
+    return _refused(
+        next(
+            (e["input"] for e in found if e["type"] == "missing" and isinstance(e["input"], dict)),
+            {},
+        )
+    )
 
 
 def _key_in(line: str) -> int | str | None:
-    """The id that a line seems to have, which a client may wait for: JSON may hold half a character, or be cut off."""
+    """The id that a line seems to have, which a client may wait for: JSON may hold half a
+    character, or be cut off.
+    """
     try:
         whole = json.loads(line)
         key = whole.get("id") if isinstance(whole, dict) else None
     except (ValueError, RecursionError):
         place = _FIRST.match(line) or _LAST.search(line)
-        key = None if not place else place[1].strip('"') if place[1].startswith('"') else int(place[1])
+        key = (
+            None
+            if not place
+            else place[1].strip('"')
+            if place[1].startswith('"')
+            else int(place[1])
+        )
     return key if isinstance(key, int | str) and not isinstance(key, bool) else None
 
 
@@ -95,4 +127,6 @@ def _refused(whole: Mapping[str, Any]) -> types.JSONRPCError | None:
 
 
 def _error(key: Any, code: int, sentence: str) -> types.JSONRPCError:
-    return types.JSONRPCError(jsonrpc="2.0", id=key, error=types.ErrorData(code=code, message=sentence))
+    return types.JSONRPCError(
+        jsonrpc="2.0", id=key, error=types.ErrorData(code=code, message=sentence)
+    )

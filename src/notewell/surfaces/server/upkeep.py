@@ -1,4 +1,6 @@
-"""Keeps the index up to date while a server runs, and tells its clients about it: progress, changed notes."""
+"""Keeps the index up to date while a server runs, and tells its clients about it: progress, changed
+notes.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +45,17 @@ class Upkeep:
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(StoreError):
             self.memory.searcher.record_shown()
-        self._watch.stop(timeout_s=0.0)  # closing the memory waits for the watch, after it has released the models
+        self._watch.stop(
+            timeout_s=0.0
+        )  # closing the memory waits for the watch, after it has released the models
 
     def _warm_up(self) -> None:
         model = self.memory.embedder
         if model is not None:
             try:
-                model.embed(["ready", "steady"], "query")  # the first alone would not load all of a vocabulary
+                model.embed(
+                    ["ready", "steady"], "query"
+                )  # the first alone would not load all of a vocabulary
             except EmbedderError:
                 return  # the first search reports what is wrong
 
@@ -71,13 +77,19 @@ class Upkeep:
         moved = bool(report.added or report.changed or report.dropped)
         if moved or not report.pending:
             self._tell(
-                "synced", added=report.added, changed_notes=report.changed, dropped=report.dropped,
-                pending=report.pending, changed=moved or bool(report.embedded),
-            )  # fmt: skip
+                "synced",
+                added=report.added,
+                changed_notes=report.changed,
+                dropped=report.dropped,
+                pending=report.pending,
+                changed=moved or bool(report.embedded),
+            )
 
 
 class Events:
-    """A queue per listener in the server's loop; any thread may add events, and a slow listener loses the oldest."""
+    """A queue per listener in the server's loop; any thread may add events, and a slow listener
+    loses the oldest.
+    """
 
     def __init__(self) -> None:
         self._listeners: dict[asyncio.Queue[Event | None], asyncio.AbstractEventLoop] = {}
