@@ -43,7 +43,8 @@ relative.
 """
 _SHOW = """
 import signal, sys, webbrowser
-signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C is for the server, and nothing is to be said about it here
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C is for the server, and nothing is to be \
+said about it here
 sys.exit(not webbrowser.open(sys.argv[1]))
 """
 _ALSO = ("NOTEWELL_WORKSPACE", "SSL_CERT_DIR", "TMPDIR", "TEMP", "TMP")

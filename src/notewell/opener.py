@@ -31,9 +31,8 @@ _FOLDER = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_DIRECTORY", "O_CL
 _LINKS = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
 _READ_BYTES = 1 << 20
 
-_Place = tuple[
-    int | None, str
-]  # an open folder and a name in it; without one, the name is a whole path
+# an open folder and a name in it; without one, the name is a whole path
+_Place = tuple[int | None, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +113,8 @@ class Opener:
                 os.path.dirname(name), f".{os.path.basename(name)}{writer}{_FRESH}"
             )
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(
-                    fresh, dir_fd=folder
-                )  # left by a process that was killed, or put there as a link
+                # left by a process that was killed, or put there as a link
+                os.unlink(fresh, dir_fd=folder)
             try:
                 handle = os.open(
                     fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _PLAIN, mode, dir_fd=folder

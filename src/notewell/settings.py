@@ -27,15 +27,10 @@ from notewell.settings_checks import (
 from notewell.settings_checks import ORIGINS as ORIGINS  # noqa: PLC0414 - for those who read settings
 
 WORKSPACE_FILE = "notewell.toml"
-_OF_ONE_PROVIDER = (
-    "url",
-    "key",
-    "headers",
-    "dim",
-)  # settings of `embed` that must never reach another provider
-_NOWHERE = Path(
-    os.devnull, "notewell"
-)  # for a user without a home: nothing is there, and nothing can be made there
+# settings of `embed` that must never reach another provider
+_OF_ONE_PROVIDER = ("url", "key", "headers", "dim")
+# for a user without a home: nothing is there, and nothing can be made there
+_NOWHERE = Path(os.devnull, "notewell")
 _DEEPEST = 8  # tables in tables; no setting is half as deep
 _SEPARATORS = {
     "paths": os.pathsep,
@@ -61,10 +56,8 @@ _WANTED = {
     str: "a text",
     bool: "true or false",
 }
-_REFUSED = {
-    int: (bool, float),
-    float: (bool,),
-}  # what could be read as a number, but is more likely a mistake
+# what could be read as a number, but is more likely a mistake
+_REFUSED = {int: (bool, float), float: (bool,)}
 
 
 def setting(
@@ -335,9 +328,8 @@ class Settings:
     hook: HookSettings = HookSettings()
     engine: EngineSettings = EngineSettings()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
-    workspace_patterns: tuple[
-        str, ...
-    ] = ()  # `redact.patterns` of the workspace file: they may be somebody else's
+    # `redact.patterns` of the workspace file: they may be somebody else's
+    workspace_patterns: tuple[str, ...] = ()
 
     def get(self, key: str) -> Any:
         """The value of a dotted key."""
@@ -438,9 +430,8 @@ def _checked(settings: Settings) -> Settings:
 def _on_top(settings: Settings, values: Mapping[str, Any], origin: str) -> Settings:
     for key, other in (("index.path", "index.url"), ("index.url", "index.path")):
         if key in values and other not in values and settings.get(other):
-            settings = _with(
-                settings, other, "", origin
-            )  # a file and a database exclude each other; the last one wins
+            # a file and a database exclude each other; the last one wins
+            settings = _with(settings, other, "", origin)
     if "embed.model" in values:
         settings = _for_model(settings, str(values["embed.model"]))
     for key, value in values.items():
@@ -644,9 +635,8 @@ def _folder(env: Mapping[str, str], kind: str) -> Path:
     platform.
     """
     base = os.path.expanduser(env.get(f"XDG_{kind.upper()}_HOME", ""))
-    if os.path.isabs(
-        base
-    ):  # the XDG rules ignore any other; `~nobody/x` stays as it is and is not absolute
+    # the XDG rules ignore any other; `~nobody/x` stays as it is and is not absolute
+    if os.path.isabs(base):
         return Path(base, "notewell")
     from platformdirs import PlatformDirs  # noqa: PLC0415 - most starts need no folder but the workspace
 

@@ -32,9 +32,8 @@ def write_setting(
 
     file = file_for(key, root, env)
     own = file.parent == root
-    file = (
-        file if own else Path(os.path.realpath(file))
-    )  # the user's own may be a link to where they keep all of them
+    # the user's own may be a link to where they keep all of them
+    file = file if own else Path(os.path.realpath(file))
     opener = inside(root) if own else ANYWHERE
     try:
         try:

@@ -249,9 +249,8 @@ class Relations:
     conflicts_with: tuple[str, ...] = ()
 
 
-_EMPTY = (
-    2 / 3
-)  # a turn is empty if this much of what it says of the subject is asked or was not found
+# a turn is empty if this much of what it says of the subject is asked or was not found
+_EMPTY = 2 / 3
 
 
 class Signals(NamedTuple):
@@ -327,10 +326,8 @@ class Signals(NamedTuple):
 
 
 _NOTHING_KNOWN, _UNRELATED = Signals(), Relations()
-_CERTAINTIES = (
-    ("likely", 0.5),
-    ("perhaps", 0.22),
-)  # from these confidences on; what is below is weak
+# from these confidences on; what is below is weak
+_CERTAINTIES = (("likely", 0.5), ("perhaps", 0.22))
 
 
 @dataclass(frozen=True, slots=True, init=False)

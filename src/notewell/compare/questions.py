@@ -89,7 +89,8 @@ _RECORD = (
 _FOUND_NOTHING = _any_of(
     rf"\b(?:i|we|i['’]ve|we['’]ve)\b[^.\n]{{0,60}}?\b(?:{_NOT})\b[^.\n]{{0,30}}?\b{_FIND}\b",
     rf"\b(?:{_NOT})\b (?:been able to |able to |actually |really |seem to )?{_FIND}"
-    r" (?:any|anything|nothing|it|this|that|what|where|which|who|when|how|one|such|mentions?|evidence)\b",
+    r" (?:any|anything|nothing|it|this|that|what|where|which|who|when|how|one|such"
+    r"|mentions?|evidence)\b",
     (
         r"\b(?:found|see|have|there (?:is|are|was|were)|there['’]s) (?:nothing|no (?:\w+ "
         rf"){{0,2}}{_RECORD})\b"

@@ -272,9 +272,8 @@ class Guarded:
             return self._give_up(future, limit_s)
         except KeyboardInterrupt:
             getattr(self.inner, "cut", lambda: None)()  # a remote model need not be waited for
-            thread.join(
-                _EXIT_WAIT_S
-            )  # native code of a local model must not run on while the process ends
+            # native code of a local model must not run on while the process ends
+            thread.join(_EXIT_WAIT_S)
             raise
         finally:
             with self._lock:
@@ -282,9 +281,8 @@ class Guarded:
 
     def _give_up(self, future: Future[Result], limit_s: float) -> Result:
         """Fails a late call, unless its rows came at the last moment."""
-        shown = round(
-            limit_s, 1 if limit_s >= 0.5 else 2
-        )  # a little of the deadline is spent before the call
+        # a little of the deadline is spent before the call
+        shown = round(limit_s, 1 if limit_s >= 0.5 else 2)
         error = EmbedderError(f"{self.id} did not answer within {shown:g} s", hint=_HINT)
         with suppress(InvalidStateError):
             future.set_exception(error)
@@ -293,9 +291,8 @@ class Guarded:
 
     def _paused(self) -> EmbedderError:
         last, left_s = self.breaker.error, self.breaker.left_s
-        if (
-            last is None and left_s > MOST_PAUSE_S
-        ):  # from another process; only a used-up quota pauses so long
+        # from another process; only a used-up quota pauses so long
+        if last is None and left_s > MOST_PAUSE_S:
             last = QuotaError(f"the quota of {self.id} was used up", hint=QUOTA_HINT)
         reason = f"{last}; " if last is not None else f"{self.id} did not answer a moment ago; "
         when = f"{left_s:.0f} s" if left_s < 120 else f"{left_s / 60:.0f} min"

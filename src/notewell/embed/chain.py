@@ -332,13 +332,10 @@ class Chain:
             0
         ]
         dim, before = len(row), store.vectors.dims().get(vector_set)
-        if before not in (
-            None,
-            dim,
-        ):  # a model that changed its size must not be compared with its old vectors
-            with contextlib.suppress(
-                StoreError
-            ):  # a search does not fail over a note to the next sync
+        # a model that changed its size must not be compared with its old vectors
+        if before not in (None, dim):
+            # a search does not fail over a note to the next sync
+            with contextlib.suppress(StoreError):
                 note_vector_set(store, model.id, dim)
             message = f"{model.id} now gives {dim} dimensions, the index holds {before} of it"
             raise EmbedderError(message, hint="run: notewell index")

@@ -264,9 +264,8 @@ def _chunks(document: Document, group: _Group, tail: Tail, size: ChunkSize) -> I
     """The chunks of a group: usually one, more for a long turn, which is cut as Markdown is."""
     passages = [Passage(1, 1, (), group.text)]
     if group.tokens > size.tokens:
-        passages = chunk(
-            parse(f"\n{group.text}"), size
-        )  # so that a rule on the first line does not start front matter
+        # so that a rule on the first line does not start front matter
+        passages = chunk(parse(f"\n{group.text}"), size)
     for number, passage in enumerate(passages):
         heading = (*tail.heading, *(h for h in passage.heading if h))
         placed = replace(

@@ -166,9 +166,8 @@ class Embedding:
         self._settings = settings
         self._load = load
         self._store = store
-        self._measured: set[str] = (
-            set()
-        )  # these models are asked for their size; the index is not believed
+        # these models are asked for their size; the index is not believed
+        self._measured: set[str] = set()
         self._filling = 0
         self._nearly_filled = True
 
@@ -237,9 +236,8 @@ class Embedding:
             if not report.pending or any(n.code == "embedder_failed" for n in report.notices):
                 break
             options = SyncOptions(progress=progress, later=True)
-            shared.listen(
-                _LISTEN_S
-            )  # the rest is claimed by others: each of their batches ends the wait
+            # the rest is claimed by others: each of their batches ends the wait
+            shared.listen(_LISTEN_S)
         if embedded and not report.pending:
             shared.settle(report.model)
         return replace(report, embedded=embedded, skipped=skipped)

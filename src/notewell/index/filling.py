@@ -24,10 +24,8 @@ _BATCH = 64
 # texts in one call, however short they are: enough for any provider's requests, and bounded in
 # memory
 _MOST = 8192
-_ROUNDS, _QUICK_S = (
-    4,
-    5.0,
-)  # requests do not wait for the slowest of each round, unless a round takes so long
+# requests do not wait for the slowest of each round, unless a round takes so long
+_ROUNDS, _QUICK_S = (4, 5.0)
 # far longer than a batch takes; then the claims of a process that died can be claimed again
 _LEASE_S = 180.0
 _SAMPLE = 200

@@ -41,10 +41,8 @@ from notewell.types import Estimate, Notice, Progress, SyncReport, silent
 _CONSOLIDATE_S = 0.2
 _SHARED_S = 0.25
 _SLICE_S = 1.0
-_SURE_S, _SWEEP_S = (
-    90.0,
-    55.0,
-)  # how old a proof may be that nothing has changed: for a search, and for a watch
+# how old a proof may be that nothing has changed: for a search, and for a watch
+_SURE_S, _SWEEP_S = (90.0, 55.0)
 
 
 class Index:
@@ -100,11 +98,8 @@ class Index:
         self._watches: list[Watch] = []
         self._feeds: list[ChangeFeed] = []
         self._refreshing = threading.RLock()
-        self._refreshed = (
-            -1.0,
-            False,
-            Freshness(),
-        )  # when it began, whether with vectors, and the result
+        # when it began, whether with vectors, and the result
+        self._refreshed = (-1.0, False, Freshness())
         # how long a search waits for a sync of this very process, the first at first
         self._patience_s = PATIENCE_S
         self._syncing = 0
@@ -402,9 +397,8 @@ class Index:
                 self._reopen_if_swapped()
                 report = self.looks.look(_SURE_S, SyncOptions(deadline=time.monotonic() + scan_s))
             begun, resolved, vectors = time.monotonic(), None, SyncReport()
-            if (
-                embed and not report.left
-            ):  # keywords for all notes come first, and their time is not there for vectors
+            # keywords for all notes come first, and their time is not there for vectors
+            if embed and not report.left:
                 spent_s = report.took_ms / 1000
                 resolved, vectors = self.embedding.top_up(
                     self.walk, warm=self._warm, spent_s=spent_s

@@ -20,9 +20,8 @@ class Looks:
 
     def __init__(self, root: Path, walk: Callable[[], Walk]) -> None:
         self._root, self._walk = root, walk
-        self.unread: tuple[
-            Skipped, ...
-        ] = ()  # what could not be read, or only partly, when it was last looked at
+        # what could not be read, or only partly, when it was last looked at
+        self.unread: tuple[Skipped, ...] = ()
         self.probe: ChangeProbe | None = None
         self._signature = ""  # what everything was indexed with at the last look at all files
 

@@ -196,9 +196,8 @@ def _topics(store: Store, filters: Filters, listed: Sequence[Listed]) -> list[To
 def _conflicts(store: Store, filters: Filters, root: Path) -> list[Conflict]:
     """Pairs that nobody has settled: what was replaced is not in dispute any more."""
     judged = [_conflict(*pair) for pair in _judged(store, filters)]
-    contradicted = {
-        one.other.id for one in judged
-    }  # the newest of several is set against each of the others
+    # the newest of several is set against each of the others
+    contradicted = {one.other.id for one in judged}
     found = [one for one in judged if one.chunk.id not in contradicted]
     linked = [_conflict(*pair) for pair in _linked(store, filters, root)]
     return list(

@@ -30,9 +30,8 @@ _MASK = (
 )
 _HEAD = struct.Struct("iIII")
 _UNMOUNT, _OVERFLOW, _IGNORED, _IS_FOLDER = 0x2000, 0x4000, 0x8000, 0x40000000
-_MORE = (
-    _DELETE_SELF | _MOVE_SELF | _UNMOUNT | _OVERFLOW | _IGNORED | _IS_FOLDER
-)  # what says that more than a file changed
+# what says that more than a file changed
+_MORE = _DELETE_SELF | _MOVE_SELF | _UNMOUNT | _OVERFLOW | _IGNORED | _IS_FOLDER
 _UNRELIABLE = f"the notes are behind links, in over {MOST_FOLDERS:,} folders or not all to be read"
 _NO_WATCH = "the system gives no more notifications (see fs.inotify.max_user_watches)"
 _MOST_FILES = 500  # a look at everything is about as fast as at so many by name
@@ -60,9 +59,8 @@ class ChangeProbe:
         """
         self._root = str(root)
         self._whole, self._trees = whole, trees
-        self._ignored = os.fsencode(
-            ignored.name
-        )  # the folder of the index, which every sync writes to
+        # the folder of the index, which every sync writes to
+        self._ignored = os.fsencode(ignored.name)
         self._lock = threading.Lock()
         self._handle = -1
         self._armed_at = 0.0
@@ -169,9 +167,8 @@ class ChangeProbe:
                 return False
             at = 0
             while at < len(data):
-                number, what, _, size = _HEAD.unpack_from(
-                    data, at
-                )  # an inotify_event: the third is for pairs of moves
+                # an inotify_event: the third is for pairs of moves
+                number, what, _, size = _HEAD.unpack_from(data, at)
                 name = data[at + _HEAD.size : at + _HEAD.size + size].rstrip(b"\0")
                 at += _HEAD.size + size
                 if name == self._ignored:

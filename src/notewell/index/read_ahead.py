@@ -124,9 +124,8 @@ class ReadingAhead:
             OSError, ValueError, TypeError, AttributeError, pickle.PicklingError
         ):
             given = pickle.dumps((reader, sources, tasks), protocol=5)
-            self._process = Piped(
-                ["-I", "-c", _START], os.environ
-            )  # -I: it finds modules where this process does
+            # -I: it finds modules where this process does
+            self._process = Piped(["-I", "-c", _START], os.environ)
             self._process.stdin.write(pickle.dumps(module_path(sys.path), protocol=5) + given)
             self._process.stdin.close()  # it begins to answer when it has read all of this
 

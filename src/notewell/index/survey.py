@@ -48,9 +48,8 @@ class Survey:
 
     def _look_again(self) -> None:
         if self._looking.acquire(blocking=False):
-            with contextlib.suppress(
-                OSError
-            ):  # a hint is not worth a report, and the next look may succeed
+            # a hint is not worth a report, and the next look may succeed
+            with contextlib.suppress(OSError):
                 self.states()
             self._looking.release()
 

@@ -218,9 +218,8 @@ class Walk:
         for key, value in wanted.items():
             if current[key] != value:
                 self.store.set_meta(key, value)
-                self.store.set_meta(
-                    f"{key}_since", ""
-                )  # else a later return to this value would look half done
+                # else a later return to this value would look half done
+                self.store.set_meta(f"{key}_since", "")
                 current[key] = value
 
     @property
@@ -294,9 +293,8 @@ class Walk:
                 while True:
                     document = todo[position]
                     position += 1
-                    late = job.waits(
-                        document, position - 1
-                    )  # a large file that would take longer than there is time
+                    # a large file that would take longer than there is time
+                    late = job.waits(document, position - 1)
                     if reason := job.remarks.refused(document, sure=not late):
                         skipped.append(Skipped(document.path, reason, document.source))
                         job.remarks.note(document, reason, partly=False)
@@ -322,9 +320,8 @@ class Walk:
                         break
                 job.remarks.save()
             if position < len(todo):
-                gc.collect(
-                    1
-                )  # what other threads left; the values that stay are in an older generation by then
+                # What other threads left; the values that stay are in an older generation by then.
+                gc.collect(1)
             progress("notes", position, len(todo))
         counts.update("same" if job.seems_same(one) else "left" for one in todo[position:])
         return SyncReport(
@@ -468,9 +465,8 @@ class Walk:
         """
         chunks = self.store.documents.chunks_of(path)
         kind = chunks[0].source if chunks else ""
-        for source in sorted(
-            self.sources, key=lambda s: s.name != kind
-        ):  # the likely one first: others may scan
+        # the likely one first: others may scan
+        for source in sorted(self.sources, key=lambda s: s.name != kind):
             if (document := source.document(path)) is not None:
                 return source, document
         return None

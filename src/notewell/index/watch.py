@@ -350,9 +350,8 @@ class ChangeFeed:
                     self._callback(now)
                 known = now
                 self._ready.set()
-                self._store.listen(
-                    _LISTEN_S, since=now
-                )  # a change since then ends the wait at once
+                # a change since then ends the wait at once
+                self._store.listen(_LISTEN_S, since=now)
             except StoreError:
                 self._stop.wait(_AGAIN_S)
 

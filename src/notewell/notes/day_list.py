@@ -52,9 +52,8 @@ def days(store: Store, filters: Filters) -> tuple[list[Day], str | None]:
         filters, since=dt.date.fromisoformat(shown[-1]), until=dt.date.fromisoformat(shown[0])
     )
     moments = store.history.moments(inside, limit=_MOST_MOMENTS)
-    if (
-        len(moments) == _MOST_MOMENTS
-    ):  # the oldest of these days may be cut, so it is left for the next look
+    # the oldest of these days may be cut, so it is left for the next look
+    if len(moments) == _MOST_MOMENTS:
         whole = {m.when[:10] for m in moments} - {moments[0].when[:10]}
         cut = [day for day in shown if day not in whole]
         if len(cut) < len(shown):

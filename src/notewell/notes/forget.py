@@ -99,9 +99,8 @@ def forget(
     """
     store, walk = context.walk.store, context.walk
     walk.tombstones.require_all()
-    made = (
-        context.now.isoformat()
-    )  # to the microsecond: what is lifted and forgotten again is another receipt
+    # to the microsecond: what is lifted and forgotten again is another receipt
+    made = context.now.isoformat()
     mark = "\0".join([made, *(f"{p.citation}\0{p.text}" for p in pieces)])
     receipt = hashlib.blake2b(mark.encode("utf-8", "replace"), digest_size=5).hexdigest()
     stones = [
@@ -125,9 +124,8 @@ def forget(
     touched = {p.path for p in pieces} | (_copies(store, pieces) if everywhere else set())
     before = _ids(store, touched)
     walk.again(sorted(touched))
-    if (
-        current
-    ):  # otherwise the next sync still has to remove the text of tombstones that others made
+    # otherwise the next sync still has to remove the text of tombstones that others made
+    if current:
         store.set_meta("forgotten", Forgotten((*known.stones, *stones)).signature)
     own = Forgotten(tuple(stones))
     probes = _probes_of(pieces)

@@ -119,9 +119,8 @@ class Notebook:
         references = self.references
         target = references.on_disk(parse_reference(reference), self._is_document)
         if target is None:
-            self.index.ensure_fresh(
-                embed=False
-            )  # ids and names come from the index, and lines move
+            # ids and names come from the index, and lines move
+            self.index.ensure_fresh(embed=False)
             target = references.find(reference)
         return self._read(references.as_indexed(target), raw=raw)
 

@@ -131,9 +131,8 @@ class Proposals:
             )
         summary = f"{kept.citation} supersedes {dropped.citation}"
         draft = self._marked(kept, dropped)
-        if (
-            draft is None
-        ):  # a conversation, or a note that is not ours to write: the statement gets its own note
+        # a conversation, or a note that is not ours to write: the statement gets its own note
+        if draft is None:
             return self._new(NewMemory(kept.text, now, supersedes=dropped.id), "settle", dropped)
         return self._keep(Proposal("", "settle", summary, (draft,), tuple(_replacing(dropped))))
 

@@ -1,6 +1,7 @@
 """The default fusion: both legs by their scores, each weighted by what is known about the question.
 
-    total = lexical weight · text relative to the best text · how much of the question the best text covers
+    total = lexical weight · text relative to the best text
+                           · how much of the question the best text covers
           + vector weight  · cosine, in units of what chance alone would bring
           + coverage, nearness, the heaviest stretch, headings, exact forms, the day asked for
 

@@ -63,11 +63,8 @@ CONFIDENCE_WORDS: Mapping[str, float] = {
     "day": 3.0,
 }
 
-_FIRST, _SEEN, _LAST_PLACE = (
-    6,
-    20,
-    9,
-)  # what is further down is hardly shown, and its text is not looked at
+# what is further down is hardly shown, and its text is not looked at
+_FIRST, _SEEN, _LAST_PLACE = (6, 20, 9)
 _NEAR, _MANY, _SMALL = 0.05, 4.0, 3.7  # of a few passages the nearest tells no more than of forty
 _START, _HALF, _SURE = 100, 0.5, 40.0
 _TURN = ":**"  # how conversations are written: **Name:** what was said

@@ -24,16 +24,10 @@ from notewell.text.words import STOP_WORDS, begins_of, term_set
 from notewell.types import Candidate, Chunk, Query, Tense
 
 _LEAST_KNOWN = 0.5  # the sentence to go first has this share of the question
-_ALIKE = (
-    0.5,
-    0.8,
-    0.85,
-)  # both have this share of it; of what the other has, that sentence, and its whole passage
-_CHANGED = (
-    0.3,
-    0.4,
-    0.5,
-)  # the same if the newer tells of a change, and so need not have the words of the older
+# both have this share of it; of what the other has, that sentence, and its whole passage
+_ALIKE = (0.5, 0.8, 0.85)
+# the same if the newer tells of a change, and so need not have the words of the older
+_CHANGED = (0.3, 0.4, 0.5)
 _ECHO = 0.5  # a question of which this share is words of the subject tells nothing else
 _TOLD = 0.5  # a passage that tells this share of what it asks does not only ask
 _SECTION = 400
@@ -61,9 +55,8 @@ def _about(text: str, wanted: Collection[str]) -> Iterator[tuple[str, bool, froz
     """The sentences of a passage that may have wanted terms, whether they ask, and all terms of
     each.
     """
-    begins = begins_of(
-        frozenset(wanted)
-    )  # where none of these is to be seen, no word has to be stemmed
+    # where none of these is to be seen, no word has to be stemmed
+    begins = begins_of(frozenset(wanted))
     for sentence, low, is_question in _sentences(text):
         if low:
             for begin in begins:
@@ -193,9 +186,8 @@ class Newer:
                 for other in dated
                 if _tells_better(one, other, query, until) and self._outdates(one, other, subject)
             ]
-            if (
-                len(subject.words) > 1
-            ):  # of one word many things can be said, of more of them hardly
+            # of one word many things can be said, of more of them hardly
+            if len(subject.words) > 1:
                 _note_conflict(one, others, against)
             _move_before(out, one.own, {other.own.id for other in others})
         return falling(_marked(c, against[c.id]) if c.id in against else c for c in out)

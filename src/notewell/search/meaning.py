@@ -92,9 +92,8 @@ def measure(
         mean, deviation = spread(nearest, whole, part)
     z = (cosine - mean) / deviation if deviation > 1e-9 else np.zeros(len(cosine))
     count = nearest.count
-    rest = (
-        (mean * count - cosine) / (count - 1) if count > 1 else np.zeros(len(cosine))
-    )  # of few, each bends the mean
+    # of few, each bends the mean
+    rest = (mean * count - cosine) / (count - 1) if count > 1 else np.zeros(len(cosine))
     lift = (cosine - rest) / np.maximum(1e-9, 1.0 - rest)
     own = cosine[: len(found)]
     order = np.argsort(-own, kind="stable")
@@ -107,9 +106,8 @@ def measure(
     halves = _halves(best, part, at) if best is not None else [_NO_PART] * len(wanted)
     measured = (column.take(at).tolist() for column in (cosine, z, whole, lift))
     values = zip(*measured, *zip(*halves, strict=True), strict=True) if wanted else ()
-    return Measured(
-        leg, dict(zip(wanted, cast("Iterable[Meaning]", values), strict=True))
-    )  # in the order of `Meaning`
+    # in the order of `Meaning`
+    return Measured(leg, dict(zip(wanted, cast("Iterable[Meaning]", values), strict=True)))
 
 
 def _halves(

@@ -45,10 +45,8 @@ _RECENCY = Decay(half_life_days=30.0)
 _TRIES, _LOCK_S = 3, 5.0
 _EPOCH = 1970
 _CUT = ("sync_cut", "scan_cut")
-_POOR, _POOR_WORDLESS = (
-    0.25,
-    0.5,
-)  # less likely hits, with and without a word of the question, make a poor answer
+# less likely hits, with and without a word of the question, make a poor answer
+_POOR, _POOR_WORDLESS = (0.25, 0.5)
 _WORDED = 0.5  # the share of a question from which on the words of a passage tell where it matches
 
 
@@ -321,9 +319,8 @@ class Search:
         if index.closed:
             raise StoreError("the memory is closed", hint="open it again")
         if not sync and index.was_rebuilt:
-            sync = (
-                not index.store.documents.stored()
-            )  # a damaged index must not mean an empty answer
+            # a damaged index must not mean an empty answer
+            sync = not index.store.documents.stored()
         if asked.worded.text and "vector" in asked.profile.legs:
             if index.chain.wanted:
                 load_numpy()
@@ -369,9 +366,8 @@ class Search:
         if self.index.settings.consolidate and store.relations.unjudged(1):
             return None  # copies and contradictions are still being looked for
         query = asked.query
-        day = query.now.replace(
-            hour=0, minute=0, second=0, microsecond=0
-        )  # no stage looks at the hour
+        # no stage looks at the hour
+        day = query.now.replace(hour=0, minute=0, second=0, microsecond=0)
         return replace(query, now=day), repr(asked.profile), store.generation, resolved.pinned
 
     def _remembered(self, key: tuple[object, ...] | None) -> Found | None:

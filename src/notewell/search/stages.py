@@ -55,8 +55,8 @@ class Decay:
             ):
                 raise SettingsError(
                     (
-                        f"half_life_days {self.half_life_days:g} and tau_days {self.tau_days:g} are "
-                        "different curves"
+                        f"half_life_days {self.half_life_days:g} and tau_days {self.tau_days:g} "
+                        "are different curves"
                     ),
                     hint=(
                         f"τ = {self.tau_days:g} days is a half-life of {half_life:.3g} days; set "

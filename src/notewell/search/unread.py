@@ -30,9 +30,8 @@ def unread_notices(
     """
     inside = [s for s in skipped if s.source in _SOURCES and _in_scope(s, filters)]
     unread = [s for s in inside if not s.partly]
-    partly = [
-        s for s in inside if s.partly and s.source != "sessions"
-    ]  # a bad line does not lose a conversation
+    # a bad line does not lose a conversation
+    partly = [s for s in inside if s.partly and s.source != "sessions"]
     private = [s for s in partly if is_about_unclosed(s.reason) and (not shown or s.path in shown)]
     partly = [s for s in partly if not is_about_unclosed(s.reason)]
     found = []

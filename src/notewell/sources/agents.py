@@ -3,8 +3,8 @@ rules, never by settings.
 
 | name | what is read |
 | --- | --- |
-| claude-memory | Claude Code's auto memory: `projects/<path of the repository>/memory/` in `~/.claude` |
-| codex-memory | Codex: summaries of work in this folder, and its groups of `MEMORY.md`, in `~/.codex/memories` |
+| claude-memory | Claude Code: `projects/<path of the repository>/memory/` in `~/.claude` |
+| codex-memory | Codex: summaries and groups of `MEMORY.md` on this folder, in `~/.codex/memories` |
 | gemini-memory | Gemini CLI: `tmp/<project>/memory/` and `memory/<project>/` in `~/.gemini` |
 | openclaw-memory | OpenClaw: `SOUL.md` and the other files of its workspace, if this is one |
 """

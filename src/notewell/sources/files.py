@@ -56,9 +56,8 @@ class FileSource:
         self.opener = opener_of(self.root, self.extra_paths)
         self.notices: tuple[Notice, ...] = ()
         self._spare = 0  # how many more files the last scan could have taken
-        self.unread: Counter[str] = (
-            Counter()
-        )  # documents that the last scan saw and that are not notes, by their kind
+        # documents that the last scan saw and that are not notes, by their kind
+        self.unread: Counter[str] = Counter()
 
     @property
     def mode(self) -> str:

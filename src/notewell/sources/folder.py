@@ -36,22 +36,25 @@ def _words(text: str) -> frozenset[str]:
 _MOST_SEEN = 200_000  # files and folders; a look at more takes seconds, each time
 _APPS = frozenset((VAULT, ".logseq", "logseq", ".foam", ".zk", ".dendron", ".joplin"))
 _MANIFESTS = _words(
-    "pyproject.toml setup.py setup.cfg package.json cargo.toml go.mod go.work pom.xml build.gradle build.gradle.kts"
-    " settings.gradle cmakelists.txt meson.build composer.json gemfile mix.exs deno.json deno.jsonc pubspec.yaml"
-    " package.swift build.sbt project.clj stack.yaml cabal.project dune-project build.zig flake.nix makefile.am"
-    " configure.ac rebar.config description.cabal tsconfig.json build.bazel module.bazel"
+    "pyproject.toml setup.py setup.cfg package.json cargo.toml go.mod go.work pom.xml"
+    " build.gradle build.gradle.kts settings.gradle cmakelists.txt meson.build composer.json"
+    " gemfile mix.exs deno.json deno.jsonc pubspec.yaml package.swift build.sbt project.clj"
+    " stack.yaml cabal.project dune-project build.zig flake.nix makefile.am configure.ac"
+    " rebar.config description.cabal tsconfig.json build.bazel module.bazel"
 )
 _MANIFEST_ENDINGS = (".sln", ".csproj", ".fsproj", ".cabal", ".gemspec", ".xcodeproj", ".nimble")
 _DOCUMENTATION = _words("docs doc documentation adr adrs rfc rfcs wiki notes specs design")
 _GUIDES = _words("readme claude agents gemini contributing architecture development")
 _NO_DOCUMENTATION = _words(
-    "test tests testdata fixtures fixture __fixtures__ vendor vendored third_party thirdparty dist build target out"
-    " coverage generated"
+    "test tests testdata fixtures fixture __fixtures__ vendor vendored"
+    " third_party thirdparty dist build target out coverage generated"
 )
 _TEMPLATES = frozenset(("templates", "template", "_templates", "_template"))
 _NO_NOTE = re.compile(
-    r"(?:(?:un)?licen[cs]e(?:[-_.][\w-]+)?|copying(?:\.lesser)?|notice|third[-_ ]?party[-_ ]\w+)\.\w+"
-    r"|(?:(?:[\w.-]*[-_.])?(?:requirements|constraints)(?:[-_.][\w.-]*)?|cmakelists|robots|humans|ads|top_level)\.txt"
+    r"(?:(?:un)?licen[cs]e(?:[-_.][\w-]+)?|copying(?:\.lesser)?|notice"
+    r"|third[-_ ]?party[-_ ]\w+)\.\w+"
+    r"|(?:(?:[\w.-]*[-_.])?(?:requirements|constraints)(?:[-_.][\w.-]*)?"
+    r"|cmakelists|robots|humans|ads|top_level)\.txt"
     r"|.*\.(?:png|jpe?g|webp|gif|mp3|wav|m4a|ogg|flac)\.txt"  # the label of a picture or a sound
 )
 

@@ -11,11 +11,8 @@ from notewell.settings import AGENTS, Settings
 from notewell.sources.agents import AgentMemory
 from notewell.sources.source import NoteFiles
 
-_IMPORTED = {
-    "PDF": "pdf",
-    "Word file": "docx",
-    "web page": "html",
-}  # kinds of documents, and where their notes go
+# kinds of documents, and where their notes go
+_IMPORTED = {"PDF": "pdf", "Word file": "docx", "web page": "html"}
 _ABOUT = {
     "memory": "MEMORY.md, USER.md and memory/",
     "folder": "the other notes of this folder",

@@ -119,9 +119,8 @@ def _pattern(wanted: str) -> re.Pattern[str] | None:
             continue
         group = re.match(r"\(\?P<(\w+)>", token)
         if group and group[1] in known:
-            token = token.replace(
-                f"?P<{group[1]}>", "?:", 1
-            )  # the year of a folder and again of the name
+            # the year of a folder and again of the name
+            token = token.replace(f"?P<{group[1]}>", "?:", 1)
         known |= {group[1]} if group else set()
         made.append(token)
     few = sum(part[0] in _TOKENS for part in _PART.finditer(wanted)) <= _MOST_TOKENS

@@ -88,9 +88,8 @@ class TreeWalk:
         self._prefix = self.root.rstrip("/") + "/"
         self.documents: dict[str, Document] = {}
         self._known: Known = known or {}
-        self._places: dict[
-            str, str
-        ] = {}  # where each path was seen, also of documents that are as they were known
+        # where each path was seen, also of documents that are as they were known
+        self._places: dict[str, str] = {}
         self.skipped: list[Skipped] = []
         self.complete = True
         self._visited: set[str] = set()
@@ -310,9 +309,8 @@ class TreeWalk:
         note = self._is_note(location)
         extra = not note and any(self._is_extra(pattern, location) for pattern in self.extra_paths)
         mode = "never" if note or extra else self._source.mode
-        self.folder = (
-            self._source.rules(mode) if mode != "never" else None
-        )  # which knows the day of a note
+        # which knows the day of a note
+        self.folder = self._source.rules(mode) if mode != "never" else None
         self._file(location, "extra" if extra else "memory")
         return next(iter(self.documents.values()), None)
 

@@ -275,9 +275,8 @@ def replace_store(broken: FileBacked) -> tuple[Store, tuple[Notice, ...]]:
         swapped = broken.swapped()
     except StoreDamagedError:
         swapped = False
-    if (
-        swapped
-    ):  # another process has replaced it already: its file is sound, and not ours to set aside
+    # another process has replaced it already: its file is sound, and not ours to set aside
+    if swapped:
         broken.abandon()
         notice = REOPENED
     else:

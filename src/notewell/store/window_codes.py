@@ -5,7 +5,8 @@ never scanned, so they are kept coarse: four bits for each of the first dimensio
 trains to mean something by themselves.
 
     version (1 byte), dimensions (2 bytes)
-    for every window: from which character (2), to which (2), scale (2), codes (half a byte a dimension)
+    for every window: from which character (2), to which (2), scale (2),
+        codes (half a byte a dimension)
 
 Characters are those of the text that the model was given. Code `c` means `c - 7.5`. A byte has
 dimension `i` in its low half and `i + dimensions / 2` in its high half; the scale makes the product
@@ -78,9 +79,8 @@ class KnownWindows:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._tables: dict[
-            bytes, NDArray[Any]
-        ] = {}  # by their head: one model makes windows of one size
+        # by their head: one model makes windows of one size
+        self._tables: dict[bytes, NDArray[Any]] = {}
         self._used: Counter[bytes] = Counter()
         # The keys in ascending order; which table each passage is in, from where on, and how many
         # windows it has.

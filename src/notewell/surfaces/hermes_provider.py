@@ -58,16 +58,14 @@ class NotewellProvider:
     def initialize(self, session_id: str, **given: Any) -> None:  # noqa: ARG002 - the name is Hermes's
         """Opens the workspace, and keeps its index up to date while Hermes runs."""
         self.shutdown()
-        self._writes = (
-            given.get("agent_context", "primary") == "primary"
-        )  # a job must not write as its owner
+        # a job must not write as its owner
+        self._writes = given.get("agent_context", "primary") == "primary"
         home = given.get("hermes_home") or os.environ.get("HERMES_HOME") or Path.home() / ".hermes"
         root = workspace(Path(home), os.environ)
         root.mkdir(parents=True, exist_ok=True)
         self._memory = self._open.enter_context(Memory.open(root))
-        self._memory.index.refresh(
-            within_s=_FIRST_LOOK_S
-        )  # so that the first turn is not asked of an empty index
+        # so that the first turn is not asked of an empty index
+        self._memory.index.refresh(within_s=_FIRST_LOOK_S)
         self._open.enter_context(Upkeep(self._memory))
 
     def initialize_for_inspection(self, session_id: str, **given: Any) -> None:

@@ -23,8 +23,8 @@ REWRITTEN = Shape("*", Rewritten, backup=str | None)
 REMOVED = Shape("passages=chunks vectors", Receipt)
 PROOF = Shape("proved searched checked still_found lingering", Receipt)
 RECEIPT = Shape(
-    "receipt=id dry_run passages=pieces everywhere elsewhere files files_left_alone=kept_files removed tombstones"
-    " proof",
+    "receipt=id dry_run passages=pieces everywhere elsewhere"
+    " files files_left_alone=kept_files removed tombstones proof",
     Receipt,
     receipt=str | None,
     dry_run=bool,

@@ -19,8 +19,9 @@ from notewell.surfaces.shapes import Shape, Share, plain
 from notewell.types import Candidate, Chunk, Found, Hit, Notice, Query, Relations, Step, SyncReport
 
 HIT = Shape(
-    "id path start_line end_line heading source date=day score confidence certainty vector_score text_score ranks"
-    " recency snippet citation why time origin superseded_by conflicts_with near_lines kept hidden",
+    "id path start_line end_line heading source date=day score confidence"
+    " certainty vector_score text_score ranks recency snippet citation"
+    " why time origin superseded_by conflicts_with near_lines kept hidden",
     Hit,
     Chunk,
     score=Share,
@@ -64,8 +65,9 @@ WHY = Shape(
 TEXT = Shape("path start_line end_line id text origin hidden", Text, id=str | None, hidden=int)
 REPORT = Shape("added changed dropped unchanged chunks embedded pending complete *", SyncReport)
 STATUS = Shape(
-    "version workspace index fresh documents on_disk to_add to_change to_drop chunks bytes embedder embedded pending"
-    " models skipped notices answering refused cache * -cached -cache_bytes -database",
+    "version workspace index fresh documents on_disk to_add to_change"
+    " to_drop chunks bytes embedder embedded pending models skipped"
+    " notices answering refused cache * -cached -cache_bytes -database",
     Status,
     version=str,
     models=[Shape("", name=str, dim=int, vectors=int)],

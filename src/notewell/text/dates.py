@@ -27,16 +27,17 @@ def _any_of(words: Iterable[str]) -> str:
 
 
 _MONTHS = numbered(
-    "january jan, february feb, march mar, april apr, may, june jun, july jul, august aug, september sept sep,"
-    " october oct, november nov, december dec",
+    "january jan, february feb, march mar, april apr, may, june jun, july jul,"
+    " august aug, september sept sep, october oct, november nov, december dec",
     start=1,
 )
 # German, French and Spanish; a word that is also English, such as `mars`, is a date only with a
 # word of theirs.
 _OTHER_MONTHS = numbered(
-    "januar jänner janvier enero, februar février fevrier febrero, märz maerz mars marzo, april avril abril, mai mayo,"
-    " juni juin junio, juli juillet julio, august août aout agosto, september septembre septiembre setiembre,"
-    " oktober octobre octubre, november novembre noviembre, dezember décembre decembre diciembre",
+    "januar jänner janvier enero, februar février fevrier febrero, märz maerz mars marzo,"
+    " april avril abril, mai mayo, juni juin junio, juli juillet julio, august août aout agosto,"
+    " september septembre septiembre setiembre, oktober octobre octubre,"
+    " november novembre noviembre, dezember décembre decembre diciembre",
     start=1,
 )
 _DAYS = numbered(
@@ -47,8 +48,9 @@ _NUMBERS = numbered(
     "a one, two, three, four, five, six, seven, eight, nine, ten, eleven, twelve", start=1
 )
 _OTHER_NUMBERS = numbered(
-    "ein eine einem einer un une una, zwei deux dos, drei trois tres, vier quatre cuatro, fünf cinq cinco,"
-    " sechs six seis, sieben sept siete, acht huit ocho, neun neuf nueve, zehn dix diez",
+    "ein eine einem einer un une una, zwei deux dos, drei trois tres,"
+    " vier quatre cuatro, fünf cinq cinco, sechs six seis,"
+    " sieben sept siete, acht huit ocho, neun neuf nueve, zehn dix diez",
     start=1,
 )
 _VAGUE = {"couple of": 2, "few": 3}
@@ -123,8 +125,8 @@ _TIME_WORDS |= {part for name in _DAYS_AGO for part in _WORDS.findall(name)}
 
 _NAME_DATE = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?!\d)")
 _WORD_DATE = re.compile(
-    r"(?<![^\W_])(?:(\d{1,2})(?:st|nd|rd|th)?[ _.-]+([a-z]{3,9})|([a-z]{3,9})[ _.-]+(\d{1,2})(?:st|nd|rd|th)?),?"
-    r"[ _.-]+(\d{4})(?!\d)",
+    r"(?<![^\W_])(?:(\d{1,2})(?:st|nd|rd|th)?[ _.-]+([a-z]{3,9})"
+    r"|([a-z]{3,9})[ _.-]+(\d{1,2})(?:st|nd|rd|th)?),?[ _.-]+(\d{4})(?!\d)",
     re.IGNORECASE,
 )
 _FOLDER_DATE = re.compile(
@@ -191,11 +193,8 @@ def parse_span(text: str, now: dt.datetime) -> Span | None:
     for pattern, read in _FLAG_READERS:
         if match := pattern.fullmatch(text):
             return _span(read, match, now.date())
-    for phrase in (
-        text,
-        f"in {text}",
-        f"on {text}",
-    ):  # a flag, unlike a question, may be a bare month or weekday
+    # a flag, unlike a question, may be a bare month or weekday
+    for phrase in (text, f"in {text}", f"on {text}"):
         spans = spans_in(phrase, now)
         rest = phrase.replace(spans[0].words, " ", 1) if len(spans) == 1 else phrase
         if spans and not _FILLER.sub(" ", rest).strip(" ,."):
@@ -408,7 +407,10 @@ _IN = (
     rf"in|im|seit|vor|nach|anfang|mitte|ende|{_LAST_ONE}|diese[nrsm]?|en|depuis|début|mi|fin|avant|après|desde"
     r"|antes\s+de|después\s+de"
 )
-_ON_DAY = rf"\b(?:am|vom|zum|le|du|el|del|al)\s+(?P<d>\d{{1,2}})(?:er|\.)?\s+(?:de\s+)?(?P<m>{_OTHER_MONTH})"
+_ON_DAY = (
+    r"\b(?:am|vom|zum|le|du|el|del|al)\s+(?P<d>\d{1,2})(?:er|\.)?\s+"
+    rf"(?:de\s+)?(?P<m>{_OTHER_MONTH})"
+)
 _IN_SEASON = rf"last|this|previous|{_LAST_ONE}|{_THIS_ONE}|{_IN}|during|since|before|after|pendant"
 _NO_SEASON = r"(?-i:Spring|Fall)\b|spring\s+(?:boot|framework)\b"  # a program, and a verb
 _OTHER_READERS: tuple[tuple[str, _Reader], ...] = (
@@ -462,14 +464,10 @@ _READERS = _compiled(
     (r"\b(?:last|previous)\s+(?P<u>week|month|year)\b", _last),
     (r"\bthis\s+(?P<u>week|month|year)\b", _this),
     (rf"(?P<n>{_CJK_COUNT})\s*(?:个|個)?(?P<u>{_CJK_UNIT})(?:之?前|以前|\s*전)", _counted),
-    (
-        rf"(?!(?<=[目当當之以提])前天)(?P<w>{_any_of(_CJK_DAYS)})",
-        _relative("day", _CJK_DAYS),
-    ),  # 目前天气: weather now
-    (
-        rf"(?<!日)(?P<w>{_any_of(_CJK_WEEKS)})",
-        _relative("week", _CJK_WEEKS),
-    ),  # 日本周辺: around Japan
+    # 目前天气: weather now
+    (rf"(?!(?<=[目当當之以提])前天)(?P<w>{_any_of(_CJK_DAYS)})", _relative("day", _CJK_DAYS)),
+    # 日本周辺: around Japan
+    (rf"(?<!日)(?P<w>{_any_of(_CJK_WEEKS)})", _relative("week", _CJK_WEEKS)),
     (rf"(?<!日)(?P<w>{_any_of(_CJK_MONTHS)})", _relative("month", _CJK_MONTHS)),
     (rf"(?P<w>{_any_of(_CJK_YEARS)})", _relative("year", _CJK_YEARS)),
     (r"(?<![\d年])(?P<m>\d{1,2})\s*月(?:份|に|の|中)", _past_month),
@@ -508,7 +506,10 @@ _FLAG_READERS = _compiled(
     (r"(?P<n>\d{1,3}) ?(?P<u>[dwmy])", _up_to_today),
     (rf"(?:the )?(?P<n>{_COUNT}) (?P<u>day|week|month|year)s?", _up_to_today),
     (
-        rf"(?:过去|過去|最近|近|지난|최근) ?(?P<n>{_CJK_COUNT}) ?(?:个|個)?(?P<u>{_CJK_UNIT})(?:间|間)?",
+        (
+            rf"(?:过去|過去|最近|近|지난|최근) ?(?P<n>{_CJK_COUNT}) ?"
+            rf"(?:个|個)?(?P<u>{_CJK_UNIT})(?:间|間)?"
+        ),
         _up_to_today,
     ),
     (r"(?P<m>\d{1,2}|[一二三四五六七八九十]{1,2}) ?[月월]", _past_month),

@@ -46,7 +46,10 @@ _OF_HOSTS, _HOST_WORDS = map("|".join, host_marks())
 # Words that a note may well have after a "<"; they are marks only where something like a tag
 # follows.
 _WORDS = "s|pad|system|user|assistant|human|tools?|functions?|instructions?|prompt"
-_MISTRAL = "INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|CALL_ID|MODEL_SETTINGS|THINK|gMASK"
+_MISTRAL = (
+    "INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT"
+    "|CALL_ID|MODEL_SETTINGS|THINK|gMASK"
+)
 # Our own marks in any look-alike form; then the marks of chat templates and tool calls: ChatML,
 # Llama, Phi, Qwen, DeepSeek, Harmony, Cohere and Gemma with pipes; tags; Llama 2 and Mistral in
 # brackets; MiniMax; Claude's old turns.

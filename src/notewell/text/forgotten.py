@@ -247,9 +247,8 @@ def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
         _drop_heading(lines, n)
     for n in range(1, len(lines)):
         if lines[n].startswith("\n") and lines[n - 1].endswith("\r"):
-            lines[n] = (
-                " " + lines[n]
-            )  # else the two ends would become one, and the lines below move up
+            # else the two ends would become one, and the lines below move up
+            lines[n] = " " + lines[n]
     return "".join(lines)
 
 

@@ -135,9 +135,8 @@ class PatternList:
         self._by_ending: list[tuple[int, Pattern]] = []
         self._rest: list[tuple[int, Pattern]] = []
         endings: dict[str, None] = {}
-        last = {
-            pattern: number for number, pattern in enumerate(patterns)
-        }  # of equal ones, the last
+        # of equal ones, the last
+        last = {pattern: number for number, pattern in enumerate(patterns)}
         for pattern, number in sorted(last.items(), key=lambda item: -item[1]):
             pieces = pattern.runs[-1][-1].pieces
             ending = pieces[-1].text

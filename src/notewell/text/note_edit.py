@@ -116,9 +116,8 @@ def insertion(
         blanks = 1 if _RULE.match(entry.partition("\n")[0]) else 0
     top = f"## {title}{eol}" if title else ""
     tail = (eol if ended else "") + (eol if _would_underline(lines, place) else "")
-    start = (
-        len(keep_ends(before)) + blanks + ended + bool(title)
-    )  # without an end, the first break only ends a line
+    # without an end, the first break only ends a line
+    start = len(keep_ends(before)) + blanks + ended + bool(title)
     made = f"{eol * blanks}{top}{entry.replace(chr(10), eol)}{tail}"
     return Insertion(len(before), made, start, start + entry.count("\n"))
 
@@ -172,9 +171,8 @@ def with_front(text: str, key: str, value: str) -> str:
     out.
     """
     lines, end = keep_ends(text), front_matter(split_lines(text))[1]
-    eol = (
-        _newline(text) if not text.startswith("\n") else "\n"
-    )  # after a CR alone, an LF would join it
+    # after a CR alone, an LF would join it
+    eol = _newline(text) if not text.startswith("\n") else "\n"
     own = re.compile(rf"{re.escape(key)}[ \t]*:", re.IGNORECASE)
     kept = [line for line in lines[1 : max(1, end - 1)] if not own.match(line)]
     if value:

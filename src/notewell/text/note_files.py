@@ -12,18 +12,14 @@ ENTRY_STEMS = ("memory", "user")
 """
 ENTRY_FILES = tuple(f"{stem}.md" for stem in ENTRY_STEMS)
 _MARKS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"\xef\xbb\xbf", "utf-8"))
-_CONTROL = bytes(
-    (*range(9), *range(14, 27), *range(28, 32), 127)
-)  # the escape is common in logs of terminals
+# the escape is common in logs of terminals
+_CONTROL = bytes((*range(9), *range(14, 27), *range(28, 32), 127))
 LONE = re.compile("[\ud800-\udfff]")
 """Half of a character, which valid text does not have."""
 _MOST_CONTROL = 0.05  # of random or packed bytes a tenth are control characters
 _LONGEST_NAME = 80  # bytes
-_MOST_BROKEN = {
-    "utf-8": 0.3,
-    "utf-16-le": 0.02,
-    "utf-16-be": 0.02,
-}  # random pairs of bytes are nearly always letters
+# random pairs of bytes are nearly always letters
+_MOST_BROKEN = {"utf-8": 0.3, "utf-16-le": 0.02, "utf-16-be": 0.02}
 
 
 @lru_cache(maxsize=1024)

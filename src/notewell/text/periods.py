@@ -46,46 +46,53 @@ _EVENT = lazy_compile(
 )
 # "all", "between" and the like ask for several passages, "when" for the day of one.
 _HISTORY = lazy_compile(
-    r"(?i)\b(?:summari[sz]\w*|summary of|histor\w+|timeline|chronolog\w+|over time|over the (?:years|months)|throughout"
-    r"|ever|between"
-    r"|total|across|altogether|all|in (?:what|which) order|order of|evol\w+|when|changed|progress\w*"
-    r"|previous(?:ly)?|initial(?:ly)?|original(?:ly)?|at first|first|earlier|earliest|used to|former(?:ly)?|back then"
-    r"|at the time|last time|the old|before(?=\W*\Z)"
-    r"|geschichte|verlauf|chronik|im laufe?|entwickel\w+|jemals|schon (?:ein)?mal|wann|insgesamt|alle|zuerst|anfangs"
-    r"|ursprünglich\w*|früher\w*"
-    r"|damals|ehemalig\w*|vorherig\w*|erste[nrsm]?|verändert|geändert"
-    r"|histoire|au fil du temps|évolu\w+|quand|au total|tou[ts]e?s|d['’]abord|à l['’]origine|auparavant|autrefois"
-    r"|ancien(?:ne)?s?|précédent\w*|premi[eè]re?s?|changé"
-    r"|historia|a lo largo del? \w+|evoluci\w+|cuándo|en total|alguna vez|tod[oa]s|primer[oa]?s?|original\w*"
-    r"|anterior\w*|antiguamente"
-    r"|inicial\w*|cambiado)\b"
-    r"|历史|歷史|变化|變化|一直以来|曾经|曾經|什么时候|什麼時候|何时|最初|原来|原來|原本|当时|當時|第一|以前|之前|总共|總共|所有"
+    r"(?i)\b(?:summari[sz]\w*|summary of|histor\w+|timeline|chronolog\w+|over time"
+    r"|over the (?:years|months)|throughout|ever|between|total|across|altogether|all"
+    r"|in (?:what|which) order|order of|evol\w+|when|changed|progress\w*"
+    r"|previous(?:ly)?|initial(?:ly)?|original(?:ly)?|at first|first|earlier|earliest"
+    r"|used to|former(?:ly)?|back then|at the time|last time|the old|before(?=\W*\Z)"
+    r"|geschichte|verlauf|chronik|im laufe?|entwickel\w+|jemals"
+    r"|schon (?:ein)?mal|wann|insgesamt|alle|zuerst|anfangs|ursprünglich\w*"
+    r"|früher\w*|damals|ehemalig\w*|vorherig\w*|erste[nrsm]?|verändert|geändert"
+    r"|histoire|au fil du temps|évolu\w+|quand|au total|tou[ts]e?s|d['’]abord|à l['’]origine"
+    r"|auparavant|autrefois|ancien(?:ne)?s?|précédent\w*|premi[eè]re?s?|changé"
+    r"|historia|a lo largo del? \w+|evoluci\w+|cuándo|en total|alguna vez|tod[oa]s"
+    r"|primer[oa]?s?|original\w*|anterior\w*|antiguamente|inicial\w*|cambiado)\b"
+    r"|历史|歷史|变化|變化|一直以来|曾经|曾經|什么时候|什麼時候|何时"
+    r"|最初|原来|原來|原本|当时|當時|第一|以前|之前|总共|總共|所有"
     r"|昔|最初|いつ|歴史|これまで|언제|처음|역사|예전"
 )
 # Verbs in the past tense ask what happened, or how something was; a request for advice asks neither
 # for now.
 _PAST = lazy_compile(
-    r"(?i)\b(?:should (?:i|we)|would you|you (?:think|suggest|recommend|advise)|soll(?:te)? ich|sollen wir|devrais-je"
-    r"|devrions-nous|debo|debería(?:mos)?"
+    r"(?i)\b(?:should (?:i|we)|would you|you (?:think|suggest|recommend|advise)"
+    r"|soll(?:te)? ich|sollen wir"
+    r"|devrais-je|devrions-nous|debo|debería(?:mos)?"
     r"|did(?:n['’]t)?|was(?:n['’]t)?|were(?:n['’]t)?|had(?:n['’]t)?|ago|yesterday"
-    r"|war|waren|hatten?|wurden?|gab|ging(?:en)?|kam(?:en)?|konnten?|musst(?:e|en)|sollten?|wollten?"
-    r"|était|étaient|avai(?:t|ent|s)|fut|furent|(?!fait\b|plait\b|souhait\b|lait\b)\w{3,}(?:ait|aient)"
-    r"|era|eran|fue|fueron|hubo|hab[ií]an?|ten[ií]an?|estaban?|pod[ií]an?|hac[ií]an?|\w{3,}aba[ns]?|\w{3,}ieron|\w{3,}aron)\b"
+    r"|war|waren|hatten?|wurden?|gab|ging(?:en)?"
+    r"|kam(?:en)?|konnten?|musst(?:e|en)|sollten?|wollten?"
+    r"|était|étaient|avai(?:t|ent|s)|fut|furent"
+    r"|(?!fait\b|plait\b|souhait\b|lait\b)\w{3,}(?:ait|aient)"
+    r"|era|eran|fue|fueron|hubo|hab[ií]an?|ten[ií]an?|estaban?"
+    r"|pod[ií]an?|hac[ií]an?|\w{3,}aba[ns]?|\w{3,}ieron|\w{3,}aron)\b"
 )
 _PERFECT = lazy_compile(r"(?i)\b(?:have|has)\s+(?:\w+\s+){0,2}had\b")
 # A question about what is recent asks for the present state, in whatever tense; these words are not
 # what it is about.
 _RECENT = lazy_compile(
-    r"(?i)\b(?:recent(?:ly)?|latest|newest|current(?:ly)?|now|nowadays|still|any ?more|at the moment|these days"
+    r"(?i)\b(?:recent(?:ly)?|latest|newest|current(?:ly)?"
+    r"|now|nowadays|still|any ?more|at the moment|these days"
     r"|zuletzt|neueste\w*|aktuell\w*|jetzt|derzeit|zurzeit|inzwischen|mittlerweile|noch|heutzutage"
-    r"|dernièrement|récent\w*|actuel\w*|maintenant|toujours|encore|désormais|en ce moment|de nos jours"
+    r"|dernièrement|récent\w*|actuel\w*|maintenant"
+    r"|toujours|encore|désormais|en ce moment|de nos jours"
     r"|reciente\w*|últimamente|actual(?:mente)?|ahora|todavía|aún|hoy en día|en este momento)\b"
     r"|最近|最新|现在|現在|目前|如今|眼下"
 )
 # What asks for a number is not what the number is of: an answer has the figure in its place.
 _AMOUNT = lazy_compile(
-    r"(?i)\b(?:how (?:many|much|long|often|far|old|big|large|high)|wie (?:viele?|lange|oft|weit|alt|groß|hoch)|combien"
-    r"|cuánt[oa]s?)\b|多少|多久|多长|多長|几个|幾個"
+    r"(?i)\b(?:how (?:many|much|long|often|far|old|big|large|high)"
+    r"|wie (?:viele?|lange|oft|weit|alt|groß|hoch)"
+    r"|combien|cuánt[oa]s?)\b|多少|多久|多长|多長|几个|幾個"
 )
 
 

@@ -84,8 +84,8 @@ _WIFI = lazy_compile(r"wi-?fi|wlan|вайфа|wpa")
 _PHRASES = ("passphrase", "phrase secr", "frase se", "wachtwoordzin", "парольн", "パスフレーズ")
 _OF_PHRASE = lazy_compile(r"(?:phrase|frase) (?:de )?\Z")
 _OF_PROGRAM = lazy_compile(
-    r"(?:api|access|account|admin|auth|client|encryption|licen[cs]e|master|private|secret|signing)[-_ "
-    r"]?\Z"
+    r"(?:api|access|account|admin|auth|client|encryption|licen[cs]e|master|private"
+    r"|secret|signing)[-_ ]?\Z"
 )
 # Words that are also those for the key of a door, of a table or of a keyboard, and what makes them
 # that of a program.
@@ -102,7 +102,8 @@ def _each(words: str) -> frozenset[str]:
 
 # Words that say that the value follows; the soft ones say so only before what is surely a value.
 _FIRM = _each(
-    "is was remains becomes now still it's it’s 's ’s ist lautet heißt bleibt wird war jetzt nun noch"
+    "is was remains becomes now still it's it’s 's ’s"
+    " ist lautet heißt bleibt wird war jetzt nun noch"
     " est c'est c’est reste devient sera vaut maintenant es era será queda quedó siendo ser ahora"
     " é fica ficou continua agora è sarà resta rimane diventa diventata ora wordt blijft luidt nu"
     " jest brzmi będzie pozostaje teraz это будет остался теперь ещё еще → -> — – -"
@@ -113,16 +114,18 @@ _SOFT = _each("to auf a à en in para na naar на como come jako als")
 _INTO = _each("to naar para")
 _ONTO = _INTO | _each("durch par por su")
 _CHANGED = lazy_compile(
-    r"(?<!\w)(?:chang(?:ed?|ing)(?!\w)|(?:re)?set(?!\w)|updat|switch|replac|geänder|gesetzt|ersetz|umgestellt|modifi"
-    r"|remplac|cambi|reemplaz|sustitu|mud(?:ei|ou|amos|ar)(?!\w)|alter(?:ei|ou|ad)|troc|troqu|impost|sostitu|gewijzigd"
-    r"|veranderd|vervangen|gezet|zmieni|ustawi|помен|смен|измен|замен)"
+    r"(?<!\w)(?:chang(?:ed?|ing)(?!\w)|(?:re)?set(?!\w)|updat|switch|replac"
+    r"|geänder|gesetzt|ersetz|umgestellt|modifi|remplac|cambi|reemplaz|sustitu"
+    r"|mud(?:ei|ou|amos|ar)(?!\w)|alter(?:ei|ou|ad)|troc|troqu|impost|sostitu"
+    r"|gewijzigd|veranderd|vervangen|gezet|zmieni|ustawi|помен|смен|измен|замен)"
 )
 # What may stand between such a word and the value.
 _STILL = lazy_compile(
-    r"(?:\s+(?:still|now|again|currently|actually|(?:from |as of )?(?:today|now|tomorrow)(?: on)?|immer|noch|jetzt|nun"
-    r"|weiterhin|wieder|aktuell|übrigens|ab (?:sofort|heute|morgen|jetzt)|toujours|encore|désormais|maintenant"
-    r"|actuellement|ahora|aún|todavía|siempre|actualmente|agora|ainda|sempre|atualmente|ora|adesso|ancora|nog|steeds|nu"
-    r"|voortaan|trouwens|momenteel|vanaf (?:nu|vandaag|morgen)|nadal|teraz|wciąż|obecnie|od (?:dziś|dzisiaj|jutra)"
+    r"(?:\s+(?:still|now|again|currently|actually|(?:from |as of )?(?:today|now|tomorrow)(?: on)?"
+    r"|immer|noch|jetzt|nun|weiterhin|wieder|aktuell|übrigens|ab (?:sofort|heute|morgen|jetzt)"
+    r"|toujours|encore|désormais|maintenant|actuellement|ahora|aún|todavía|siempre|actualmente"
+    r"|agora|ainda|sempre|atualmente|ora|adesso|ancora|nog|steeds|nu|voortaan|trouwens|momenteel"
+    r"|vanaf (?:nu|vandaag|morgen)|nadal|teraz|wciąż|obecnie|od (?:dziś|dzisiaj|jutra)"
     r"|теперь|сейчас|пока|вс[её]|ещ[её]|по-прежнему|он|à nouveau)(?![\w-])){0,3}"
 )
 _SIGNS = (":", "：")
@@ -205,10 +208,12 @@ _SAYS = lazy_compile(
 _AFTER = lazy_compile(r"(?P<between>[ \t:→(*\"'`\u2010-\ufffd]{0,24})(?P<value>[!-~]{4,256})")
 _SAYS_IT = "是为為：:→はがのを는은가이「『“改成了"
 _YET = lazy_compile(
-    r"[ ]?(?:아직|여전히|이제|현재|지금|오늘|어제|まだ|今|今は|今日|昨日|现在|目前|仍然?|还|今天|昨天)\Z"
+    r"[ ]?(?:아직|여전히|이제|현재|지금|오늘|어제"
+    r"|まだ|今|今は|今日|昨日|现在|目前|仍然?|还|今天|昨天)\Z"
 )
 _TURNED = lazy_compile(
-    r"[\"'`」』”]?[ ]?(?:\(으\)|으)?로[ ]?(?:바[꾸꿨꿔꿈뀌뀐]|변경|설정|재설정|수정|교체|갱신|정[했함])"
+    r"[\"'`」』”]?[ ]?(?:\(으\)|으)?로[ ]?"
+    r"(?:바[꾸꿨꿔꿈뀌뀐]|변경|설정|재설정|수정|교체|갱신|정[했함])"
 )
 _UNITS = "年月日位桁文字个個次回时時号년월일자개번회"
 _BEFORE = lazy_compile(
@@ -220,8 +225,8 @@ _IS = frozenset("是がは가이为為")
 _PAIR = lazy_compile(r"(?P<user>[\w.@+-]{2,64})[\"'`]?\Z")
 _SLASH = lazy_compile(r"/(?<= /) ")
 _LOGIN = lazy_compile(
-    r"(?<![a-z])log(?:in|on| in| on)|sign in|cred(?:ential)?s|zugang|zugäng|anmeld|accès|connexion|identifiant"
-    r"|acceso|acesso|accesso|inlog|логин|вход|账号|帳號|登录|ログイン|로그인|계정"
+    r"(?<![a-z])log(?:in|on| in| on)|sign in|cred(?:ential)?s|zugang|zugäng|anmeld|accès|connexion"
+    r"|identifiant|acceso|acesso|accesso|inlog|логин|вход|账号|帳號|登录|ログイン|로그인|계정"
 )
 _LOGIN_WITH = lazy_compile(
     r"login (?:with|as|using) [\w.@+-]{2,64} (?:and|/) (?:password |pw )?[\"'`]?"
@@ -253,21 +258,24 @@ _NAME_OF_CODE = lazy_compile(
     rf"_*(?:{'|'.join(f'{p}(?:_+{p})*' for p in (_SMALL_PART, _GREAT_PART, _WORD_PART))})_*"
 )
 _PARTS_OF_NAMES = _each(
-    "api app attr check column config db env field file func hash id ids key name num param pass password path pin pwd"
-    " secret table test tests the tmp token type user users uuid val value var"
+    "api app attr check column config db env field file func hash id"
+    " ids key name num param pass password path pin pwd secret table"
+    " test tests the tmp token type user users uuid val value var"
 )
 _SYMBOL = lazy_compile(r"[^\W_][!#$%^&@~][^\W_]")
 _WEAK = lazy_compile(r"[^\W\d_]{2}[^\W_]*(?:[-.+_][^\W_]+)*!{0,3}")
 _LETTERS = lazy_compile(r"[^\W\d_]+")
 _SAID = _each(
-    "required optional missing invalid incorrect hidden hashed string changeme wrong expired password secret"
-    " visible public private disabled enabled default random strong obvious encrypted removed"
+    "required optional missing invalid incorrect hidden hashed string"
+    " changeme wrong expired password secret visible public private"
+    " disabled enabled default random strong obvious encrypted removed"
 )
 _PIN = lazy_compile(r"(?a)\d{4,8}(?![\w/-]|[.:,]\d)")
 _DIGITS = lazy_compile(r"\d{5,12}(?![\w/-]|[.:,]\d)")
 _MANY = lazy_compile(r"(?a)\d{4,12}(?![\w/-]|[.:,]\d)")
 _UNIT = lazy_compile(
-    r"[ ]?(?:digit|char|zeichen|stell|bit|byte|letter|day|word|time|chiffre|cifra|cyfr|цифр|row|entr)"
+    r"[ ]?(?:digit|char|zeichen|stell|bit|byte|letter"
+    r"|day|word|time|chiffre|cifra|cyfr|цифр|row|entr)"
 )
 _YEAR = lazy_compile(r"(?:19|20)\d\d\Z")
 

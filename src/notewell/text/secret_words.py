@@ -127,8 +127,10 @@ _NAME = re.compile(r"[A-Za-z_][\w.]*(?:->[\w.]+|::[\w.]+)*\Z")
 _CELL = re.compile(r"[ \t\"'`*]{0,10}(?P<value>[^\s\"'`|]{4,512}+)[ \t\"'`*]{0,40}(?=\||\r?\n|\Z)")
 _ELEMENT = re.compile(r"(?P<value>[^<>\s]{4,512}+)(?=</)")
 _BELOW = re.compile(
-    r"(?P<block>[>|][-+]?)?[ \t]{0,8}\r?\n(?:[ \t>]{0,40}\r?\n)?(?P<indent>[ \t>]{0,40})(?P<bullet>[-*+] )?"
-    r"(?:(?:```|~~~)\w{0,20}\r?\n[ \t>]{0,40})?[\"'`]{0,3}(?P<value>[^\s\"'`]{6,512}+)[\"'`]{0,3}[ \t]{0,8}(?=\r?\n|\Z)"
+    r"(?P<block>[>|][-+]?)?[ \t]{0,8}\r?\n(?:[ \t>]{0,40}\r?\n)?"
+    r"(?P<indent>[ \t>]{0,40})(?P<bullet>[-*+] )?"
+    r"(?:(?:```|~~~)\w{0,20}\r?\n[ \t>]{0,40})?[\"'`]{0,3}(?P<value>[^\s\"'`]{6,512}+)"
+    r"[\"'`]{0,3}[ \t]{0,8}(?=\r?\n|\Z)"
 )
 _RULE = re.compile(
     r"[ \t>]{0,40}\|?[ \t]{0,40}:?-{2,200}+:?[ \t]{0,40}(?:\|[ \t:-]{0,200}+){0,60}+(?:\r?\n|\Z)"
@@ -262,9 +264,8 @@ class _Reader:
             return
         before = text[begin:at].lstrip("> \t").removeprefix("|").count("|")
         at = rule.end()
-        while text[at : at + 1] and not _RULE.match(
-            text, at
-        ):  # a second rule ends it, so that no row is read often
+        # a second rule ends it, so that no row is read often
+        while text[at : at + 1] and not _RULE.match(text, at):
             begin, at = at, text.find("\n", at) + 1 or len(text)
             cells = text[begin:at]
             if "|" not in cells:

@@ -268,9 +268,8 @@ def _key_spans(text: str) -> Iterator[tuple[int, int]]:
     while match := _KEY_BEGIN.search(text, at):
         at = match.end()
         if close and close.start() < at:
-            close = _KEY_END.search(
-                text, at
-            )  # each end is searched once, so that the time stays linear
+            # each end is searched once, so that the time stays linear
+            close = _KEY_END.search(text, at)
         near = close if close and close.end() - at <= _KEY_MOST else None
         if rest := near or _KEY_LINES.match(text, at):
             at = rest.end()

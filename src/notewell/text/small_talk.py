@@ -15,14 +15,13 @@ from notewell.text.words import STOP_WORDS, fold, is_unspaced, query_terms, visi
 _LEAST_BITS = 10.0  # what the words of a prompt must tell, together; two everyday words tell less
 _UNKNOWN_BITS = 12.0  # of a word that is in no table
 _LONGEST = 400  # characters; nobody chats at such length
-_OURS = re.compile(
-    r"/[\w:.-]+(?:\s|$)|[!$]\s*\w|<[a-z][\w-]*>"
-)  # a command of the host, or text that a host made
+# a command of the host, or text that a host made
+_OURS = re.compile(r"/[\w:.-]+(?:\s|$)|[!$]\s*\w|<[a-z][\w-]*>")
 _FLAG = re.compile(r"\s-{1,2}\w")
 _MOST_IN_COMMAND = 2
 _COMMANDS = frozenset(
-    """git gh npm pnpm yarn npx deno ls cd pwd cp mv rm mkdir grep curl ssh cargo docker podman kubectl terraform python
-    python3 pip uv pytest mypy tsc eslint bash sudo""".split()  # noqa: SIM905
+    """git gh npm pnpm yarn npx deno ls cd pwd cp mv rm mkdir grep curl ssh cargo docker podman
+    kubectl terraform python python3 pip uv pytest mypy tsc eslint bash sudo""".split()  # noqa: SIM905
 )
 # Words of scripts that are written without spaces.
 _RUNS = re.compile(

@@ -12,9 +12,8 @@ _GAP = re.compile(r"\s")
 _DATED = re.compile(r"\d{4}-\d\d")
 _TRIM = 24
 _STEP = 24
-_terms = lru_cache(maxsize=8192)(
-    term_set
-)  # most words of a passage were in another one that was shown
+# most words of a passage were in another one that was shown
+_terms = lru_cache(maxsize=8192)(term_set)
 
 
 def snippet(

@@ -94,8 +94,8 @@ _HEARTBEAT = re.compile(r"\AHEARTBEAT_OK\b|\bHEARTBEAT_OK\W{0,4}\Z")
 _DIRECTIVE = re.compile(r"\[\[ ?(?:reply_to_current|reply_to: ?[^\]]{1,80}|audio_as_voice) ?\]\]")
 
 _CHANNEL = (
-    r"(?:WebChat|WhatsApp|Telegram|Signal|Slack|Discord|Google Chat|iMessage|Teams|Matrix|Zalo(?: Personal)?"
-    r"|BlueBubbles|Feishu|Line|IRC|Mattermost)\b[^\]\n]{0,300}"
+    r"(?:WebChat|WhatsApp|Telegram|Signal|Slack|Discord|Google Chat|iMessage|Teams|Matrix"
+    r"|Zalo(?: Personal)?|BlueBubbles|Feishu|Line|IRC|Mattermost)\b[^\]\n]{0,300}"
 )
 _ENVELOPE = re.compile(
     rf"\s*\[(?:{_CHANNEL}|[^\]\n]{{0,200}}\d{{4}}-\d\d-\d\d[ T]\d\d:\d\d[^\]\n]{{0,60}})\][ \t]*"

@@ -314,8 +314,8 @@ def readable(turns: list[Turn]) -> str:
     names = {"owner": "user", "agent": "assistant"}
     return "\n\n".join(
         (
-            f"{names.get(t.origin, t.origin)}{t.time.strftime(', %Y-%m-%d %H:%M') if t.time else ''}:\n"
-            f"{t.text}"
+            f"{names.get(t.origin, t.origin)}"
+            f"{t.time.strftime(', %Y-%m-%d %H:%M') if t.time else ''}:\n{t.text}"
         )
         for t in turns
     )

@@ -63,9 +63,8 @@ _PLAIN = "A-Za-z0-9\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0400-\u0481\u048a-\u
 _LETTERS_RUN = rf"(?:[{_PLAIN}]++|[^\W_{_UNSPACED}{_HANGUL}]|[{_MARKS}])+"
 _SPACED = rf"{_LETTERS_RUN}(?:[{_JOIN}]{{1,2}}{_LETTERS_RUN})*(?:\+\+|\#(?!\w))?"
 _ANY = lazy_compile(rf"(?P<cjk>[{_UNSPACED}]+)|(?P<hangul>[{_HANGUL}]+)|{_SPACED}")
-_ANY_WORD = lazy_compile(
-    rf"[{_UNSPACED}]+|[{_HANGUL}]+|{_SPACED}"
-)  # the groups would slow `findall` down
+# the groups would slow `findall` down
+_ANY_WORD = lazy_compile(rf"[{_UNSPACED}]+|[{_HANGUL}]+|{_SPACED}")
 _UNSPACED_RUN = lazy_compile(rf"[{_UNSPACED}]+")
 _WIDE = lazy_compile(rf"[{_UNSPACED}{_HANGUL}]")
 _LETTERS = re.compile(r"[^\W\d_]+")  # in runs, of which a text has far fewer
@@ -86,14 +85,16 @@ _ACCENT_BASE = re.compile(r"[a-zA-Z][\u0300-\u036f]")
 ANALYSER = "words-4"  # the version of this analyser; an index built by another version is rebuilt
 
 STOP_WORDS = frozenset(
-    """a about above after again all also am an and any are aren't as at be because been before being below between
-    both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each few for from
-    further had hadn't has hasn't have haven't having he her here hers herself him himself his how i if in into is
-    isn't it its itself just let's me more most mustn't my myself no nor not now of off on once only or other our ours
-    ourselves out over own please same shall shan't she should shouldn't so some such tell than that the their theirs
-    them themselves then there these they this those through to too under until up upon us very was wasn't we were
-    weren't what when where which while who whom whose why will with won't would wouldn't you your yours yourself
-    yourselves i'm i've i'd i'll we've we're we'll you're you've it's that's there's what's who's where's how's
+    """a about above after again all also am an and any are aren't as at be because been before
+    being below between both but by can can't cannot could couldn't did didn't do does doesn't
+    doing don't down during each few for from further had hadn't has hasn't have haven't having
+    he her here hers herself him himself his how i if in into is isn't it its itself just let's
+    me more most mustn't my myself no nor not now of off on once only or other our ours
+    ourselves out over own please same shall shan't she should shouldn't so some such tell than
+    that the their theirs them themselves then there these they this those through to too under
+    until up upon us very was wasn't we were weren't what when where which while who whom whose
+    why will with won't would wouldn't you your yours yourself yourselves i'm i've i'd i'll
+    we've we're we'll you're you've it's that's there's what's who's where's how's
     ever did's""".split()  # noqa: SIM905 - words read better than a column of quotes
 )
 
@@ -305,9 +306,8 @@ def begins_of(terms: frozenset[str]) -> frozenset[str]:
     A text without any of them has none of the terms. Apostrophes and ways to write a date are left
     to the caller.
     """
-    dying = {
-        f"{term[0]}ying" for term in terms if len(term) == 3 and term.endswith("ie")
-    }  # the only other change
+    # the only other change
+    dying = {f"{term[0]}ying" for term in terms if len(term) == 3 and term.endswith("ie")}
     return frozenset({term[: max(2, len(term) - 1)] for term in terms} | dying)
 
 

@@ -78,8 +78,8 @@ _PACKAGED = (
 PACKAGED = {row.name: row for row in _PACKAGED}
 _WINDOW, _STRIDE = 64, 48  # pieces, as in training
 _NO_RUNTIME = (
-    "pip install onnxruntime; where it has no wheel (Alpine, Intel Macs with Python 3.14), set embed.model to ollama or"
-    " another model, or to none"
+    "pip install onnxruntime; where it has no wheel (Alpine, Intel Macs with Python 3.14),"
+    " set embed.model to ollama or another model, or to none"
 )
 
 

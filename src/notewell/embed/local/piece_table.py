@@ -38,9 +38,8 @@ class PieceTable:
         self._rows = np.frombuffer(kept, _KIND, count, 24)
         self._keys = np.ascontiguousarray(self._rows["key"])
         self._worst = float(self._rows["score"].min() - _PENALTY)
-        self._trie = np.frombuffer(
-            kept, "<u4", size // 4, 28 + self._rows.nbytes
-        )  # a double array, as in Darts
+        # a double array, as in Darts
+        self._trie = np.frombuffer(kept, "<u4", size // 4, 28 + self._rows.nbytes)
         self._forms = kept[28 + self._rows.nbytes + size :]
 
     def encode(self, text: str) -> list[int]:
@@ -49,13 +48,10 @@ class PieceTable:
         many = len(text)
         ends = [range(i + 1, min(many, i + self._longest) + 1) for i in range(many)]
         known = self._found(list({text[i:j] for i in range(many) for j in ends[i]}))
-        scores, cell = (
-            array("f", bytes(4 * many + 4)),
-            array("f", [0.0]),
-        )  # which round as the library's numbers do
-        best: list[tuple[int, int] | None] = [None] * (
-            many + 1
-        )  # from where the best way to a place comes, and its id
+        # which round as the library's numbers do
+        scores, cell = (array("f", bytes(4 * many + 4)), array("f", [0.0]))
+        # from where the best way to a place comes, and its id
+        best: list[tuple[int, int] | None] = [None] * (many + 1)
         for i in range(many):
             some = [(j, *known[text[i:j]]) for j in ends[i] if text[i:j] in known]
             if not some or some[0][0] > i + 1:
@@ -67,9 +63,8 @@ class PieceTable:
         ids: list[int] = []
         while step := best[many]:
             many, number = step
-            if number != unknown or ids[-1:] != [
-                number
-            ]:  # unknown characters in a row are one piece
+            # unknown characters in a row are one piece
+            if number != unknown or ids[-1:] != [number]:
                 ids.append(number)
         return ids[::-1]
 

@@ -42,9 +42,8 @@ class Pieces:
         own = self._library()
         self.begin, self.end, self.unknown = own.bos_id(), own.eos_id(), own.unk_id()
         if folder:
-            with contextlib.suppress(
-                Exception
-            ):  # of whatever kind: the next process can do without
+            # of whatever kind: the next process can do without
+            with contextlib.suppress(Exception):
                 piece_table.keep(path, folder, own)
 
     def _library(self) -> SentencePieceProcessor:

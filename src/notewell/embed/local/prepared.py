@@ -27,11 +27,8 @@ _WRITTEN = {
     # in the order that the processor multiplies them in
     "save_external_prepacked_constant_initializers": "1",
 }
-_WHOLE, _SAMPLES, _SAMPLE = (
-    4_000_000,
-    64,
-    4096,
-)  # bytes up to which all of a file is read, and how much of others
+# bytes up to which all of a file is read, and how much of others
+_WHOLE, _SAMPLES, _SAMPLE = (4_000_000, 64, 4096)
 _PART = 1 << 16
 _KEPT = 3  # of one model, for several environments of one user
 
@@ -49,13 +46,11 @@ def load(
     if is_sound(place):
         with contextlib.suppress(Exception):  # of whatever kind: the packaged file is there
             own = options()
-            own.graph_optimization_level = (
-                runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
-            )  # it is done
+            # it is done
+            own.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
             return start(place / _GRAPH, own)
-    with contextlib.suppress(
-        Exception
-    ):  # a full disk, a folder that cannot be written, another onnxruntime
+    # a full disk, a folder that cannot be written, another onnxruntime
+    with contextlib.suppress(Exception):
         return keep(place, lambda new: _made(model, new, options=options(), start=start))
     return start(model, options())
 

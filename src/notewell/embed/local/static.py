@@ -74,9 +74,8 @@ class StaticEmbedder(LocalModel):
 
         tokens, rows, weights, mapping = self._loaded
         ids = tokens.plain(text, _MAX_TOKENS)
-        if (
-            self._key == "embeddings"
-        ):  # model2vec leaves unknown words out, sentence-transformers does not
+        # model2vec leaves unknown words out, sentence-transformers does not
+        if self._key == "embeddings":
             ids = [i for i in ids if i != tokens.unknown]
         if not ids:
             return np.zeros(self.dim, dtype=np.float32)

@@ -104,9 +104,8 @@ class WordPiece:
                 if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co") and c != "\ufffd"
             )
             word = _HAN.sub(r" \1 ", "".join(kept))
-        word = word.replace(
-            "Σ", "σ"
-        ).lower()  # letter by letter, without the final sigma of `str.lower`
+        # letter by letter, without the final sigma of `str.lower`
+        word = word.replace("Σ", "σ").lower()
         if not word.isascii():
             word = "".join(
                 c for c in unicodedata.normalize("NFD", word) if unicodedata.category(c) != "Mn"

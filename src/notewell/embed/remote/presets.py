@@ -46,11 +46,8 @@ class Preset:
     key_needed: bool = True
     texts_per_request: int = 256
     tokens_per_request: int = 100_000
-    types: tuple[str, str, str] = (
-        "",
-        "",
-        "",
-    )  # a field of the request, and its value for questions and passages
+    # a field of the request, and its value for questions and passages
+    types: tuple[str, str, str] = ("", "", "")
     dim_field: str = "dimensions"
     extra: Mapping[str, Any] = field(default_factory=dict)
     batch: BatchShape = ""

@@ -37,7 +37,8 @@ _LONGEST_MESSAGE = 300
 # How providers report a used-up budget, or a daily or monthly quota, as opposed to a limit per
 # minute.
 _QUOTA = re.compile(
-    r"(?i)insufficient[_ ](?:quota|balance|credit|funds)|billing_(?:hard_limit|not_active)|out of credits?|"
+    r"(?i)insufficient[_ ](?:quota|balance|credit|funds)|billing_(?:hard_limit|not_active)|"
+    r"out of credits?|"
     r"(?:calls?|requests?|tokens?) ?(?:/|per) ?(?:month|day)|"
     r"(?:monthly|daily) (?:limit|quota|usage)|PerDay|credit balance|payment required"
 )

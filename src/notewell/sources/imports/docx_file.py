@@ -117,9 +117,8 @@ class _Words(_Reader):
         self._style = ""
         self._listed = False
         self._spoken = False
-        self._rows: list[
-            list[str]
-        ] = []  # of the table; one in a cell of another is part of that cell
+        # of the table; one in a cell of another is part of that cell
+        self._rows: list[list[str]] = []
         self._tables = 0
         self._does: dict[str, Callable[[], None]] = {
             "p": self._paragraph,

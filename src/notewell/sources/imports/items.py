@@ -18,9 +18,8 @@ _LONGEST_HEADING = 80
 _ATTACHED = ("[image", "[file:")
 _FENCE = re.compile(r" {0,3}(?:`{3,}+(?!.*`)|~{3,}+)")
 _BREAK = re.compile(r"\n[ \t]*\n")
-_SUPERSEDES = re.compile(
-    r"<!--(?=\s{0,99}supersedes)", re.IGNORECASE
-)  # what our own notes say so with
+# what our own notes say so with
+_SUPERSEDES = re.compile(r"<!--(?=\s{0,99}supersedes)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,9 +70,8 @@ def _extracted(data: bytes) -> dict[str, Any]:
             if size > _MOST_TEXT:
                 return {"error": f"its text has over {_MOST_TEXT:,} characters"}
         facts: dict[str, Any] = {"pages": pages}
-        with contextlib.suppress(
-            Exception
-        ):  # what a file says of itself is often broken, and never needed
+        # what a file says of itself is often broken, and never needed
+        with contextlib.suppress(Exception):
             about = reader.metadata
             made = about.modification_date or about.creation_date if about else None
             facts |= {
@@ -97,9 +96,8 @@ def main() -> None:
         import resource  # noqa: PLC0415 - not on every system
 
         resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
-        resource.setrlimit(
-            resource.RLIMIT_CPU, (int(_LONGEST_S), int(_LONGEST_S))
-        )  # if nobody waits any more
+        # if nobody waits any more
+        resource.setrlimit(resource.RLIMIT_CPU, (int(_LONGEST_S), int(_LONGEST_S)))
     try:
         told = _extracted(sys.stdin.buffer.read())
     except MemoryError:

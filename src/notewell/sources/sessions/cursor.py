@@ -111,9 +111,8 @@ def _folders(user: str) -> dict[str, str]:
 
 def _records(db: ForeignDb, id_: str, line: int) -> Iterator[tuple[int, Record]]:
     data = _value(db, "cursorDiskKV", f"composerData:{id_}")
-    order = data.get("fullConversationHeadersOnly") or data.get(
-        "conversation"
-    )  # before 0.40 the messages themselves
+    # before 0.40 the messages themselves
+    order = data.get("fullConversationHeadersOnly") or data.get("conversation")
     heads = (
         [head if isinstance(head, dict) else {} for head in order]
         if isinstance(order, list)

@@ -34,7 +34,8 @@ def _talks(db: ForeignDb, _where: Where) -> Iterator[Talk]:
     )
     kind = "'user'" if db.lacks({"sessions": ("session_type",)}) else "session_type"
     sql = (
-        f"SELECT s.id, s.working_dir, {name}, {kind}, CAST(strftime('%s', s.updated_at) AS INTEGER),"
+        f"SELECT s.id, s.working_dir, {name}, {kind},"
+        " CAST(strftime('%s', s.updated_at) AS INTEGER),"
         " max(m.created_timestamp), count(m.id)"
         " FROM sessions s LEFT JOIN messages m ON m.session_id = s.id GROUP BY s.id"
     )

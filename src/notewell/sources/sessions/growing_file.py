@@ -97,9 +97,8 @@ class Pass:
                 continue
             number += 1
             record = parsed(line)
-            torn = not line.endswith(b"\n") and not isinstance(
-                record, dict
-            )  # `12` may become `123`
+            # `12` may become `123`
+            torn = not line.endswith(b"\n") and not isinstance(record, dict)
             if torn or (record is None and line.strip()):
                 waiting.append(number)
                 continue

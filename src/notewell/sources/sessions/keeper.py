@@ -70,9 +70,8 @@ class Where:
         """
         if found := self.env.get(variable, "") if variable else "":
             return found
-        home = os.path.expanduser(
-            "~"
-        )  # which stays `~` for a user without a home, and is not a folder of ours then
+        # which stays `~` for a user without a home, and is not a folder of ours then
+        home = os.path.expanduser("~")
         return os.path.join(home if os.path.isabs(home) else os.devnull, *usual)
 
     def data(self, *usual: str) -> str:

@@ -70,9 +70,8 @@ class SessionSource:
         self._tables: list[tuple[Table, str]] | None = None
         self._head: tuple[str, list[Record]] = ("", [])
         self._open_db: ForeignDb | None = None
-        self._deleted: set[str] = (
-            set()
-        )  # names of conversations that the user deleted in their program
+        # names of conversations that the user deleted in their program
+        self._deleted: set[str] = set()
 
     def scan(self, *, deadline: float | None = None) -> Scanned:
         documents: dict[str, Document] = {}

@@ -135,10 +135,8 @@ class ChunkReader:
             [one for one in found if one.score == last],
         )
         if self._db.scope() and len(above) + len(tied) <= _TIED * limit:
-            return [
-                *above,
-                *tied,
-            ]  # a search reads the chunks anyway, and breaks the tie by their ids
+            # a search reads the chunks anyway, and breaks the tie by their ids
+            return [*above, *tied]
         taken = self._smallest_ids([one.row for one in tied], limit - len(above))
         return [*above, *(one for one in tied if one.row in taken)]
 

@@ -43,9 +43,8 @@ class _Transaction:
     raw: RawConnection
     changed: bool = False  # chunks or vectors
     moved: bool = False  # chunks, too
-    waiting: dict[str, Any] = field(
-        default_factory=dict
-    )  # documents that are written together, by path
+    # documents that are written together, by path
+    waiting: dict[str, Any] = field(default_factory=dict)
     write: Callable[[dict[str, Any]], None] | None = None
 
 
@@ -253,7 +252,8 @@ class Connection:
             if done.changed:
                 done.raw.execute(
                     "WITH now AS (UPDATE state SET generation = generation + 1,"
-                    f" moved = moved + {int(done.moved)} WHERE workspace = {self.workspace} RETURNING 1)"
+                    f" moved = moved + {int(done.moved)}"
+                    f" WHERE workspace = {self.workspace} RETURNING 1)"
                     f" SELECT pg_notify('notewell_{self.workspace}', '') FROM now"
                 )
             done.raw.execute("COMMIT")
@@ -295,8 +295,9 @@ class Connection:
         found = self.all(
             "SELECT CASE WHEN NOT pg_is_in_recovery() THEN NULL"
             " WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn()"
-            " AND EXISTS (SELECT 1 FROM pg_stat_wal_receiver) THEN 0 ELSE extract(epoch FROM"
-            " now() - coalesce(pg_last_xact_replay_timestamp(), pg_postmaster_start_time())) END::float8"
+            " AND EXISTS (SELECT 1 FROM pg_stat_wal_receiver) THEN 0"
+            " ELSE extract(epoch FROM now()"
+            " - coalesce(pg_last_xact_replay_timestamp(), pg_postmaster_start_time())) END::float8"
         )
         return None if found[0][0] is None else float(found[0][0])
 
@@ -403,7 +404,8 @@ class Connection:
         if table not in PARTITIONED:
             return table
         own = f"satisfies_hash_partition('{table}'::regclass, {PARTITIONS}, n, $w)"
-        return f"{table}_{self.all(f'SELECT n FROM generate_series(0, {PARTITIONS - 1}) n WHERE {own}')[0][0]}"
+        found = self.all(f"SELECT n FROM generate_series(0, {PARTITIONS - 1}) n WHERE {own}")
+        return f"{table}_{found[0][0]}"
 
     def grew(self, table: str, rows: int) -> None:
         """Notes that rows were added to `chunks` or `vectors`."""

@@ -193,9 +193,12 @@ class Documents:
         if same:
             source, values = unnest("bigint int int text text", same)
             self._db.run(
-                "UPDATE chunks c SET start_line = u.first, end_line = u.last, time = u.time, origin = u.origin"
-                f" FROM {source} u (row, first, last, time, origin) WHERE c.workspace = $w AND c.row = u.row AND"
-                " (c.start_line, c.end_line, c.time, c.origin) IS DISTINCT FROM (u.first, u.last, u.time, u.origin)",
+                "UPDATE chunks c SET start_line = u.first, end_line = u.last,"
+                " time = u.time, origin = u.origin"
+                f" FROM {source} u (row, first, last, time, origin)"
+                " WHERE c.workspace = $w AND c.row = u.row AND"
+                " (c.start_line, c.end_line, c.time, c.origin)"
+                " IS DISTINCT FROM (u.first, u.last, u.time, u.origin)",
                 values,
             )
         edges = {
@@ -213,7 +216,8 @@ class Documents:
         content.
         """
         sql = (
-            "SELECT document, id, heading, text, row FROM chunks WHERE workspace = $w AND document = ANY(%s::bigint[])"
+            "SELECT document, id, heading, text, row FROM chunks"
+            " WHERE workspace = $w AND document = ANY(%s::bigint[])"
             " AND (id = ANY(%s::text[]) OR document = ANY(%s::bigint[]))"
         )
         dropped = [one for change in changes.values() for one in change.drop or ()]
@@ -238,9 +242,11 @@ class Documents:
             " ".join(_DOCUMENT.values()), [one.columns() for one in changes.values()]
         )
         found = self._db.all(
-            f"INSERT INTO documents (workspace, {', '.join(_DOCUMENT)}) SELECT $w, u.* FROM {source} u"
+            f"INSERT INTO documents (workspace, {', '.join(_DOCUMENT)})"
+            f" SELECT $w, u.* FROM {source} u"
             " ON CONFLICT (workspace, path) DO UPDATE SET"
-            f" {', '.join(f'{name} = excluded.{name}' for name in _DOCUMENT)} RETURNING path, id, {judged_by}",
+            f" {', '.join(f'{name} = excluded.{name}' for name in _DOCUMENT)}"
+            f" RETURNING path, id, {judged_by}",
             values,
         )
         again = [
@@ -314,8 +320,10 @@ class Documents:
         stats = [(d.path, d.size, d.mtime_ns, _local_time(d.mtime_ns)) for d in documents]
         source, values = unnest("text bigint bigint text", stats)
         sql = (
-            "UPDATE documents d SET size = u.size, mtime_ns = u.mtime_ns, changed = u.changed, synced_ns = %s"
-            f" FROM {source} u (path, size, mtime_ns, changed) WHERE d.workspace = $w AND d.path = u.path"
+            "UPDATE documents d SET size = u.size, mtime_ns = u.mtime_ns,"
+            " changed = u.changed, synced_ns = %s"
+            f" FROM {source} u (path, size, mtime_ns, changed)"
+            " WHERE d.workspace = $w AND d.path = u.path"
         )
         if documents:
             self._db.write(lambda: self._db.run(sql, [time.time_ns(), *values]))
@@ -377,7 +385,8 @@ class Documents:
 
         def first_rows(given: str, number: str, condition: str) -> str:
             return (
-                f"SELECT {number}::integer, f.row FROM {given} CROSS JOIN LATERAL (SELECT c.row FROM {CHUNKS}"
+                f"SELECT {number}::integer, f.row FROM {given}"
+                f" CROSS JOIN LATERAL (SELECT c.row FROM {CHUNKS}"
                 f" WHERE {condition}{only} ORDER BY d.path, c.start_line LIMIT %(limit)s) f"
             )
 
@@ -421,7 +430,8 @@ class Documents:
     def path_with(self, content: str) -> tuple[str, str] | None:
         rows = self._db.all(
             f"SELECT d.path, c.id FROM {CHUNKS} WHERE c.content_hash = %s UNION"
-            " SELECT path, '' FROM documents WHERE workspace = $w AND digest = %s ORDER BY 1, 2 LIMIT 1",
+            " SELECT path, '' FROM documents WHERE workspace = $w AND digest = %s"
+            " ORDER BY 1, 2 LIMIT 1",
             (content, content),
         )
         return rows[0] if rows else None
@@ -436,7 +446,8 @@ class Documents:
     def listed(self, filters: Filters) -> list[Listed]:
         where, values = self._reader.passing(filters)
         rows = self._db.all(
-            "SELECT d.path, d.source, d.title, d.date, d.mtime_ns, count(*), min(c.row), max(c.row), d.pinned"
+            "SELECT d.path, d.source, d.title, d.date, d.mtime_ns,"
+            " count(*), min(c.row), max(c.row), d.pinned"
             f" FROM {CHUNKS} WHERE {where or 'true'}"
             " GROUP BY d.path, d.source, d.title, d.date, d.mtime_ns, d.pinned ORDER BY d.path",
             values,
@@ -447,20 +458,20 @@ class Documents:
         where, values = self._reader.passing(filters)
         rows = self._db.all(
             (
-                f"SELECT c.heading, count(*) FROM {CHUNKS} WHERE {where or 'true'} GROUP BY c.heading "
-                "ORDER BY c.heading"
+                f"SELECT c.heading, count(*) FROM {CHUNKS} WHERE {where or 'true'}"
+                " GROUP BY c.heading ORDER BY c.heading"
             ),
             values,
         )
-        paths = json.loads(
-            f"[{','.join(heading for heading, _ in rows)}]"
-        )  # at once: few notes share a heading
+        # at once: few notes share a heading
+        paths = json.loads(f"[{','.join(heading for heading, _ in rows)}]")
         return [(tuple(path), count) for path, (_, count) in zip(paths, rows, strict=True)]
 
     def texts_with(self, part: str, filters: Filters, limit: int) -> list[tuple[str, str]]:
         where, values = self._reader.passing(filters)
         sql = (
-            f"SELECT d.path, c.text FROM {CHUNKS} WHERE {where or 'true'} AND strpos(c.text, %(part)s) > 0"
+            f"SELECT d.path, c.text FROM {CHUNKS}"
+            f" WHERE {where or 'true'} AND strpos(c.text, %(part)s) > 0"
             " ORDER BY c.row DESC LIMIT %(limit)s"
         )
         return list(self._db.all(sql, {**values, "part": part, "limit": limit}))

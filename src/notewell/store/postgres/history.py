@@ -13,13 +13,15 @@ from notewell.types import Edge, End, Filters
 
 _COLUMNS = "kind, start_name, start_anchor, start_key, end_name, end_anchor, end_key"
 _EDGES = (
-    "SELECT e.kind, e.start_name, e.start_anchor, e.end_name, e.end_anchor FROM edges e JOIN documents d"
-    " ON d.workspace = $w AND d.id = e.document WHERE e.workspace = $w"
+    "SELECT e.kind, e.start_name, e.start_anchor, e.end_name, e.end_anchor"
+    " FROM edges e JOIN documents d ON d.workspace = $w AND d.id = e.document"
+    " WHERE e.workspace = $w"
 )
 _ORDER = ("coalesce(c.time, d.date, d.changed)", "d.path", "c.start_line", "c.id")
 _MOMENTS = (
-    f"SELECT {', '.join(_ORDER)}, c.row, CASE WHEN c.time IS NOT NULL THEN 'time' WHEN d.date IS NOT NULL"
-    f" THEN 'date' ELSE 'file' END FROM {CHUNKS}"
+    f"SELECT {', '.join(_ORDER)}, c.row,"
+    " CASE WHEN c.time IS NOT NULL THEN 'time' WHEN d.date IS NOT NULL THEN 'date' ELSE 'file' END"
+    f" FROM {CHUNKS}"
 )
 
 
@@ -62,7 +64,8 @@ class History:
         if made:
             source, values = unnest("bigint text text text text text text text", made)
             self._db.run(
-                f"INSERT INTO edges (workspace, document, {_COLUMNS}) SELECT $w, document, {_COLUMNS}"
+                f"INSERT INTO edges (workspace, document, {_COLUMNS})"
+                f" SELECT $w, document, {_COLUMNS}"
                 f" FROM {source} WITH ORDINALITY u (document, {_COLUMNS}, n) ORDER BY n",
                 values,
             )
@@ -117,8 +120,8 @@ class History:
     def days(self, filters: Filters) -> list[DayCount]:
         where, values = self._chunks.passing(filters)
         rows = self._db.all(
-            f"SELECT substr({_ORDER[0]}, 1, 10) AS day, count(DISTINCT d.id), count(*) FROM {CHUNKS}"
-            f" WHERE {where or 'true'} GROUP BY 1 ORDER BY 1",
+            f"SELECT substr({_ORDER[0]}, 1, 10) AS day, count(DISTINCT d.id), count(*)"
+            f" FROM {CHUNKS} WHERE {where or 'true'} GROUP BY 1 ORDER BY 1",
             values,
         )
         return [DayCount(*r) for r in rows]

@@ -55,17 +55,21 @@ def _times(column: str) -> str:
 # numbers -1, -2, … Of words that are in too many chunks to be looked for, only the count is read
 # ahead, unless all of them are.
 _PACKS = (
-    "WITH counted AS MATERIALIZED (SELECT u.term, u.n, (SELECT sum(p.n) FROM postings p WHERE p.workspace = $w"
-    " AND p.term = u.term) AS found_in FROM unnest(%(terms)s::text[]) WITH ORDINALITY u (term, n)), chosen AS"
-    " MATERIALIZED (SELECT c.* FROM counted c, (SELECT %(most)s::float8 * greatest(chunks, 1000) AS most FROM state"
-    " WHERE workspace = $w) s WHERE starts_with(term, '=') OR found_in <= s.most OR s.most <"
+    "WITH counted AS MATERIALIZED (SELECT u.term, u.n,"
+    " (SELECT sum(p.n) FROM postings p WHERE p.workspace = $w AND p.term = u.term) AS found_in"
+    " FROM unnest(%(terms)s::text[]) WITH ORDINALITY u (term, n)),"
+    " chosen AS MATERIALIZED (SELECT c.* FROM counted c,"
+    " (SELECT %(most)s::float8 * greatest(chunks, 1000) AS most FROM state WHERE workspace = $w) s"
+    " WHERE starts_with(term, '=') OR found_in <= s.most OR s.most <"
     " (SELECT min(found_in) FROM counted WHERE NOT starts_with(term, '=')))"
-    " SELECT 0, chunks, int8send(length) FROM state WHERE workspace = $w UNION ALL"
-    " SELECT n::integer, found_in::bigint, NULL FROM counted WHERE found_in > 0 UNION ALL SELECT u.n::integer, p.first,"
-    " p.entries FROM chosen u JOIN postings p ON p.workspace = $w AND p.term = u.term"
+    " SELECT 0, chunks, int8send(length) FROM state WHERE workspace = $w"
+    " UNION ALL SELECT n::integer, found_in::bigint, NULL FROM counted WHERE found_in > 0"
+    " UNION ALL SELECT u.n::integer, p.first, p.entries"
+    " FROM chosen u JOIN postings p ON p.workspace = $w AND p.term = u.term"
 )
 _PREFIXES = (
-    " UNION ALL SELECT -u.n::integer, p.first, p.entries FROM unnest(%(prefixes)s::text[]) WITH ORDINALITY u (term, n)"
+    " UNION ALL SELECT -u.n::integer, p.first, p.entries"
+    " FROM unnest(%(prefixes)s::text[]) WITH ORDINALITY u (term, n)"
     " JOIN postings p ON p.workspace = $w AND p.term >= u.term AND p.term < u.term || chr(1114111)"
 )
 # Two terms side by side: of the rows that have both, those whose text has the pair.
@@ -211,8 +215,9 @@ class Keywords:
                 {word: kept.counts.get(kept.numbers[word], 0) for word in wanted},
             )
         rows = self._db.all(
-            "SELECT NULL, chunks, length FROM state WHERE workspace = $w UNION ALL SELECT term, sum(n), 0"
-            " FROM postings WHERE workspace = $w AND term = ANY(%s::text[]) GROUP BY term",
+            "SELECT NULL, chunks, length FROM state WHERE workspace = $w"
+            " UNION ALL SELECT term, sum(n), 0 FROM postings"
+            " WHERE workspace = $w AND term = ANY(%s::text[]) GROUP BY term",
             (wanted,),
         )
         chunks, length = next(((r[1], r[2]) for r in rows if r[0] is None), (0, 0))
@@ -252,8 +257,9 @@ class Keywords:
             "text bigint", [(term, row) for row, terms in fields for term in _codes(terms)]
         )
         found = self._db.all(
-            f"SELECT DISTINCT p.term, p.first, p.entries FROM {source} u (term, row) CROSS JOIN LATERAL"
-            " (SELECT * FROM postings p WHERE p.workspace = $w AND p.term = u.term AND p.first <= u.row"
+            f"SELECT DISTINCT p.term, p.first, p.entries FROM {source} u (term, row)"
+            " CROSS JOIN LATERAL (SELECT * FROM postings p"
+            " WHERE p.workspace = $w AND p.term = u.term AND p.first <= u.row"
             " ORDER BY p.first DESC LIMIT 1) p",
             values,
             binary=True,

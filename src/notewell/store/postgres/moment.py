@@ -10,16 +10,19 @@ from typing import Any
 
 INDEXED = (  # whether the HNSW index of a model `m` is there and complete
     "coalesce((SELECT i.indisvalid FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid"
-    " WHERE c.relnamespace = 'notewell'::regnamespace AND c.relname = 'vectors_hnsw_$w_' || m.id), false)"
+    " WHERE c.relnamespace = 'notewell'::regnamespace"
+    " AND c.relname = 'vectors_hnsw_$w_' || m.id), false)"
 )
 _ANY = "EXISTS (SELECT 1 FROM {} WHERE workspace = $w)"
 # A long value, such as the tombstones, is read only if it is asked for.
 MOMENT = (
-    f"SELECT s.generation, s.moved, s.chunks, {', '.join(map(_ANY.format, ('unjudged', 'conflicts', 'replaced')))},"
-    " (SELECT json_object_agg(key, CASE WHEN length(value) < 1000 THEN value::json END) FROM meta"
-    " WHERE workspace = $w),"
-    f" (SELECT json_agg(json_build_array(m.name, m.id, m.dim, m.changed, {INDEXED}) ORDER BY m.id) FROM models m"
-    " WHERE m.workspace = $w) FROM state s WHERE s.workspace = $w"
+    "SELECT s.generation, s.moved, s.chunks,"
+    f" {', '.join(map(_ANY.format, ('unjudged', 'conflicts', 'replaced')))},"
+    " (SELECT json_object_agg(key, CASE WHEN length(value) < 1000 THEN value::json END)"
+    " FROM meta WHERE workspace = $w),"
+    f" (SELECT json_agg(json_build_array(m.name, m.id, m.dim, m.changed, {INDEXED}) ORDER BY m.id)"
+    " FROM models m WHERE m.workspace = $w)"
+    " FROM state s WHERE s.workspace = $w"
 )
 
 

@@ -47,9 +47,8 @@ def display_name(url: str) -> str:
     except psycopg.ProgrammingError:
         hint = "it looks like postgresql://user@host:5432/database, with %25 for a % in a password"
         message = "the address of the index is not one that PostgreSQL understands"
-        raise StoreError(
-            message, hint=hint
-        ) from None  # without the cause, which may quote the password
+        # without the cause, which may quote the password
+        raise StoreError(message, hint=hint) from None
     user = f"{parts['user']}@" if parts.get("user") else ""
     port = f":{parts['port']}" if parts.get("port") else ""
     return f"postgresql://{user}{parts.get('host', '')}{port}/{parts.get('dbname', '')}"

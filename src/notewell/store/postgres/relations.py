@@ -50,9 +50,12 @@ class Relations:
 
     def forms_like(self, traits: Sequence[int], limit: int) -> dict[bytes, Chunk]:
         found = self._db.all(
-            "SELECT t.form, (SELECT max(k.row) FROM copies k WHERE k.workspace = $w AND k.form = t.form)"
-            " FROM unnest(%s::bigint[]) u (trait) CROSS JOIN LATERAL (SELECT form, since FROM traits t"
-            f" WHERE t.workspace = $w AND t.trait = u.trait ORDER BY since DESC LIMIT {_PER_TRAIT}) t"
+            "SELECT t.form,"
+            " (SELECT max(k.row) FROM copies k WHERE k.workspace = $w AND k.form = t.form)"
+            " FROM unnest(%s::bigint[]) u (trait)"
+            " CROSS JOIN LATERAL (SELECT form, since FROM traits t"
+            " WHERE t.workspace = $w AND t.trait = u.trait"
+            f" ORDER BY since DESC LIMIT {_PER_TRAIT}) t"
             " GROUP BY t.form ORDER BY count(*) DESC, max(t.since) DESC, t.form LIMIT %s",
             (list(traits), limit),
         )
@@ -122,21 +125,25 @@ class Relations:
     def disputed(self, limit: int) -> list[int]:
         sql = (
             "SELECT k.row FROM copies k WHERE k.workspace = $w AND EXISTS"
-            " (SELECT 1 FROM conflicts x WHERE x.workspace = $w AND x.one = k.form) ORDER BY k.row DESC LIMIT %s"
+            " (SELECT 1 FROM conflicts x WHERE x.workspace = $w AND x.one = k.form)"
+            " ORDER BY k.row DESC LIMIT %s"
         )
         return [row for (row,) in self._db.all(sql, (limit,))]
 
     def copied(self, limit: int) -> list[int]:
         sql = (
-            "SELECT row FROM copies WHERE workspace = $w AND group_form IN (SELECT group_form FROM copies"
-            " WHERE workspace = $w GROUP BY group_form HAVING count(*) > 1) ORDER BY row DESC LIMIT %s"
+            "SELECT row FROM copies WHERE workspace = $w AND group_form IN"
+            " (SELECT group_form FROM copies WHERE workspace = $w"
+            " GROUP BY group_form HAVING count(*) > 1)"
+            " ORDER BY row DESC LIMIT %s"
         )
         return [row for (row,) in self._db.all(sql, (limit,))]
 
     def judgements(self, rows: Sequence[int]) -> dict[int, Judgement]:
         found = self._db.all(
-            "SELECT k.row, k.form, k.group_form, ARRAY(SELECT x.other FROM conflicts x WHERE x.workspace = $w"
-            " AND x.one = k.form ORDER BY x.other) FROM copies k WHERE k.workspace = $w"
+            "SELECT k.row, k.form, k.group_form, ARRAY(SELECT x.other FROM conflicts x"
+            " WHERE x.workspace = $w AND x.one = k.form ORDER BY x.other)"
+            " FROM copies k WHERE k.workspace = $w"
             " AND k.row = ANY(%s::bigint[]) AND NOT EXISTS"
             " (SELECT 1 FROM unjudged u WHERE u.workspace = $w AND u.row = k.row)",
             (list(rows),),
@@ -209,13 +216,19 @@ class Relations:
 
     def stands_for(self, chunk: Chunk) -> list[Chunk]:
         found = self._db.all(
-            "WITH own AS (SELECT %(row)s::bigint AS row UNION (SELECT c.row FROM replaced r JOIN chunks c"
-            " ON c.workspace = $w AND c.id = r.target WHERE r.workspace = $w AND r.row = %(row)s UNION"
-            " SELECT c.row FROM replaced r JOIN documents d ON d.workspace = $w AND d.path = r.target"
-            " JOIN chunks c ON c.workspace = $w AND c.document = d.id WHERE r.workspace = $w AND r.row = %(row)s"
-            f" LIMIT {_IN_GROUP})) SELECT row FROM own UNION (SELECT k.row FROM copies k WHERE k.workspace = $w"
-            " AND k.group_form IN"
-            " (SELECT m.group_form FROM copies m WHERE m.workspace = $w AND m.row IN (SELECT row FROM own))"
+            "WITH own AS (SELECT %(row)s::bigint AS row UNION"
+            " (SELECT c.row FROM replaced r"
+            " JOIN chunks c ON c.workspace = $w AND c.id = r.target"
+            " WHERE r.workspace = $w AND r.row = %(row)s"
+            " UNION SELECT c.row FROM replaced r"
+            " JOIN documents d ON d.workspace = $w AND d.path = r.target"
+            " JOIN chunks c ON c.workspace = $w AND c.document = d.id"
+            " WHERE r.workspace = $w AND r.row = %(row)s"
+            f" LIMIT {_IN_GROUP}))"
+            " SELECT row FROM own UNION"
+            " (SELECT k.row FROM copies k WHERE k.workspace = $w AND k.group_form IN"
+            " (SELECT m.group_form FROM copies m"
+            " WHERE m.workspace = $w AND m.row IN (SELECT row FROM own))"
             f" LIMIT {_IN_GROUP})",
             {"row": chunk.row},
         )
@@ -254,29 +267,36 @@ class Relations:
             "asked": "SELECT unnest(%(rows)s::bigint[]) AS row",
             # The row that represents the group of each row, where that is another: the best that
             # passes the filters.
-            "heads": "SELECT k.row, h.row AS other FROM asked JOIN copies k ON k.workspace = $w AND k.row = asked.row"
-            f" CROSS JOIN LATERAL (SELECT b.row {best.format('k.group_form', only)}) h WHERE h.row != k.row",
+            "heads": (
+                "SELECT k.row, h.row AS other FROM asked"
+                " JOIN copies k ON k.workspace = $w AND k.row = asked.row"
+                f" CROSS JOIN LATERAL (SELECT b.row {best.format('k.group_form', only)}) h"
+                " WHERE h.row != k.row"
+            ),
         }
         arms = ["SELECT 'head', row, other, NULL, NULL, NULL::json FROM heads"]
         others = ["SELECT other AS row FROM heads"]
         if disputed:  # the newest chunks that contradict each row
             only = f" AND b.row != p.row{allowed}" if allowed else ""
             tables["against"] = (
-                "SELECT p.row, h.row AS other, h.id FROM (SELECT DISTINCT k.row, (SELECT o.group_form FROM copies o"
-                " WHERE o.workspace = $w AND o.form = x.other LIMIT 1) AS group_form FROM asked JOIN copies k"
-                " ON k.workspace = $w AND k.row = asked.row JOIN conflicts x ON x.workspace = $w AND x.one = k.form) p"
-                f" CROSS JOIN LATERAL (SELECT b.row, b.id {best.format('p.group_form', only)}) h WHERE h.row != p.row"
+                "SELECT p.row, h.row AS other, h.id FROM (SELECT DISTINCT k.row,"
+                " (SELECT o.group_form FROM copies o"
+                " WHERE o.workspace = $w AND o.form = x.other LIMIT 1) AS group_form"
+                " FROM asked JOIN copies k ON k.workspace = $w AND k.row = asked.row"
+                " JOIN conflicts x ON x.workspace = $w AND x.one = k.form) p"
+                f" CROSS JOIN LATERAL (SELECT b.row, b.id {best.format('p.group_form', only)}) h"
+                " WHERE h.row != p.row"
             )
             arms.append("SELECT 'against', row, other, id, NULL, NULL FROM against")
             others.append("SELECT other FROM against")
-        if (
-            replaced
-        ):  # the claims to replace any of these and of the others, by their id or their path
+        # the claims to replace any of these and of the others, by their id or their path
+        if replaced:
             tables["known"] = f"SELECT row FROM asked UNION {' UNION '.join(others)}"
             tables["names"] = f"SELECT c.id, d.path FROM known JOIN ({CHUNKS}) ON c.row = known.row"
             tables["claims"] = (
-                "SELECT b.target, b.part, b.row FROM replaced b WHERE b.workspace = $w AND (b.target IN"
-                f" (SELECT id FROM names) OR b.target IN (SELECT path FROM names)){allowed} ORDER BY b.row"
+                "SELECT b.target, b.part, b.row FROM replaced b WHERE b.workspace = $w"
+                " AND (b.target IN (SELECT id FROM names)"
+                f" OR b.target IN (SELECT path FROM names)){allowed} ORDER BY b.row"
             )
             arms.append("SELECT 'claim', row, NULL, target, part, NULL FROM claims")
             arms.append(
@@ -286,7 +306,8 @@ class Relations:
             others.append("SELECT row FROM claims")
         arms.append(
             f"SELECT 'chunk', c.row, NULL, NULL, NULL, json_build_array({CHUNK}) FROM"
-            f" (({' UNION '.join(others)}) EXCEPT SELECT row FROM asked) more JOIN ({CHUNKS}) ON c.row = more.row"
+            f" (({' UNION '.join(others)}) EXCEPT SELECT row FROM asked) more"
+            f" JOIN ({CHUNKS}) ON c.row = more.row"
         )
         made = ", ".join(f"{name} AS MATERIALIZED ({sql})" for name, sql in tables.items())
         return f"WITH {made} {' UNION ALL '.join(arms)}", values

@@ -79,14 +79,13 @@ def _dead_rows(db: Connection) -> tuple[list[str], bool, str]:
             "",
         )
     numbers = [int(n) for one in said for n in _KEPT_DEAD.findall(one)]
-    if len(numbers) < len(
-        TABLES
-    ):  # one is locked or of another role, or the server speaks another language
+    # one is locked or of another role, or the server speaks another language
+    if len(numbers) < len(TABLES):
         return (
             [
                 (
-                    f"of {len(TABLES) - len(numbers)} tables it is not known whether deleted rows are "
-                    "gone"
+                    f"of {len(TABLES) - len(numbers)} tables it is not known "
+                    "whether deleted rows are gone"
                 )
             ],
             False,
@@ -96,8 +95,8 @@ def _dead_rows(db: Connection) -> tuple[list[str], bool, str]:
         return (
             [
                 (
-                    f"{kept} deleted rows stay while a transaction that began before, or a replica, "
-                    "may read them"
+                    f"{kept} deleted rows stay while a transaction that began before, "
+                    "or a replica, may read them"
                 )
             ],
             False,

@@ -34,11 +34,13 @@ if TYPE_CHECKING:
 OWNER = "notewell_owner"
 _OWNS, _EVERYBODY = "owns the tables", "every role"
 _ADMITTED = (
-    "SELECT DISTINCT pg_get_userbyid(a.grantee)::text FROM pg_namespace CROSS JOIN aclexplode(nspacl) a"
+    "SELECT DISTINCT pg_get_userbyid(a.grantee)::text"
+    " FROM pg_namespace CROSS JOIN aclexplode(nspacl) a"
     f" WHERE nspname = '{SCHEMA}' AND a.grantee != nspowner ORDER BY 1"
 )
 _UNPROTECTED = (
-    f"SELECT relname FROM pg_class WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind IN ('r', 'p')"
+    "SELECT relname FROM pg_class"
+    f" WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind IN ('r', 'p')"
     " AND relname != 'versions' AND NOT (relrowsecurity AND relforcerowsecurity) ORDER BY 1"
 )
 _NOT_APART = (
@@ -50,17 +52,21 @@ _NOT_APART = (
 # let itself in.
 _WHO_SEES = f"""
     WITH RECURSIVE ours AS (
-        SELECT n.nspname, n.nspowner, n.nspacl FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
-        WHERE e.extname = 'vector' UNION SELECT nspname, nspowner, nspacl FROM pg_namespace WHERE nspname = 'public'
+        SELECT n.nspname, n.nspowner, n.nspacl
+            FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+            WHERE e.extname = 'vector'
+        UNION SELECT nspname, nspowner, nspacl FROM pg_namespace WHERE nspname = 'public'
     ), sees (role, step, why) AS (
         SELECT oid, 1, 'superuser' FROM pg_roles WHERE rolsuper
         UNION ALL SELECT oid, 2, 'BYPASSRLS' FROM pg_roles WHERE rolbypassrls
         UNION ALL SELECT oid, 3, 'REPLICATION' FROM pg_roles WHERE rolreplication
         UNION ALL SELECT oid, 4, '' FROM pg_roles WHERE rolname IN ('pg_read_all_data',
             'pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program')
-        UNION ALL SELECT relowner, 5, '{_OWNS}' FROM pg_class WHERE relnamespace = '{SCHEMA}'::regnamespace
+        UNION ALL SELECT relowner, 5, '{_OWNS}'
+            FROM pg_class WHERE relnamespace = '{SCHEMA}'::regnamespace
         UNION ALL SELECT nspowner, 5, '{_OWNS}' FROM pg_namespace WHERE nspname = '{SCHEMA}'
-        UNION ALL SELECT datdba, 6, 'owns the database' FROM pg_database WHERE datname = current_database()
+        UNION ALL SELECT datdba, 6, 'owns the database'
+            FROM pg_database WHERE datname = current_database()
         UNION ALL SELECT nspowner, 7, 'owns the schema ' || nspname FROM ours
         UNION ALL SELECT a.grantee, 8, 'may create in the schema ' || nspname
             FROM ours CROSS JOIN aclexplode(nspacl) a WHERE a.privilege_type = 'CREATE'
@@ -78,12 +84,16 @@ _WHO_SEES = f"""
     SELECT name::text, why FROM first ORDER BY step, name"""
 _MADE_BY_OTHERS = f"""
     SELECT tablename::text, 'policy ' || policyname FROM pg_policies WHERE schemaname = '{SCHEMA}'
-        AND policyname != ALL (CASE tablename WHEN 'workspaces' THEN '{{seen,made,changed,dropped}}'::name[]
+        AND policyname != ALL (CASE tablename
+            WHEN 'workspaces' THEN '{{seen,made,changed,dropped}}'::name[]
             ELSE '{{own}}'::name[] END)
     UNION ALL SELECT tablename, 'policy own' FROM pg_policies p WHERE schemaname = '{SCHEMA}'
-        AND tablename != 'workspaces' AND policyname = 'own' AND qual != (SELECT qual FROM pg_policies o
-            WHERE o.schemaname = '{SCHEMA}' AND policyname = 'own' GROUP BY qual ORDER BY count(*) DESC LIMIT 1)
-    UNION ALL SELECT c.relname, 'trigger ' || t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+        AND tablename != 'workspaces' AND policyname = 'own'
+        AND qual != (SELECT qual FROM pg_policies o
+            WHERE o.schemaname = '{SCHEMA}' AND policyname = 'own'
+            GROUP BY qual ORDER BY count(*) DESC LIMIT 1)
+    UNION ALL SELECT c.relname, 'trigger ' || t.tgname
+        FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
         WHERE c.relnamespace = '{SCHEMA}'::regnamespace AND NOT t.tgisinternal
     UNION ALL SELECT tablename, 'rule ' || rulename FROM pg_rules WHERE schemaname = '{SCHEMA}'
     ORDER BY 1, 2"""
@@ -151,7 +161,8 @@ def _hand_over(raw: RawConnection, owner: str) -> None:
     others = raw.execute(
         "SELECT 'TABLE', relname FROM pg_class WHERE relnamespace = %(schema)s::regnamespace"
         " AND relkind IN ('r', 'p') AND pg_get_userbyid(relowner) != %(owner)s UNION ALL"
-        " SELECT 'STATISTICS', stxname FROM pg_statistic_ext WHERE stxnamespace = %(schema)s::regnamespace"
+        " SELECT 'STATISTICS', stxname FROM pg_statistic_ext"
+        " WHERE stxnamespace = %(schema)s::regnamespace"
         " AND pg_get_userbyid(stxowner) != %(owner)s",
         {"schema": SCHEMA, "owner": owner},
     ).fetchall()
@@ -186,10 +197,8 @@ def let_in(raw: RawConnection, role: str, name: str) -> None:
             ("SELECT ON {}", ["versions"]),
             ("SELECT, INSERT, UPDATE, DELETE ON {}", TABLES),
             (f"{USED_OF_WORKSPACES} ON {{}}", ["workspaces"]),
-            (
-                "MAINTAIN ON {}",
-                [*TABLES, *partitions],
-            ),  # to analyze what grew, and to vacuum what was forgotten
+            # to analyze what grew, and to vacuum what was forgotten
+            ("MAINTAIN ON {}", [*TABLES, *partitions]),
         ):
             for one in names:
                 statement = sql.SQL(f"GRANT {grant} TO {{role}}")

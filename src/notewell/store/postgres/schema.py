@@ -36,15 +36,20 @@ _PARTITIONED = {
     "documents": f"""
         id bigint GENERATED ALWAYS AS IDENTITY,
         path {_TEXT} NOT NULL, source {_TEXT} NOT NULL, digest {_TEXT} NOT NULL,
-        size bigint NOT NULL, mtime_ns bigint NOT NULL, changed {_TEXT} NOT NULL, synced_ns bigint NOT NULL,
+        size bigint NOT NULL, mtime_ns bigint NOT NULL,
+        changed {_TEXT} NOT NULL, synced_ns bigint NOT NULL,
         name {_TEXT} NOT NULL, title text NOT NULL, date {_TEXT}, evergreen boolean NOT NULL,
-        importance double precision NOT NULL, pinned boolean NOT NULL, supersedes text NOT NULL, tail text NOT NULL,
+        importance double precision NOT NULL, pinned boolean NOT NULL,
+        supersedes text NOT NULL, tail text NOT NULL,
         PRIMARY KEY (workspace, id), UNIQUE (workspace, path)""",
     "chunks": f"""
         row bigint GENERATED ALWAYS AS IDENTITY,
-        id {_TEXT} NOT NULL, document bigint NOT NULL, start_line integer NOT NULL, end_line integer NOT NULL,
-        heading text NOT NULL, text text NOT NULL, content_hash {_TEXT} NOT NULL, length integer NOT NULL,
-        time {_TEXT}, origin {_TEXT} NOT NULL, head text NOT NULL, body text NOT NULL, exact text NOT NULL,
+        id {_TEXT} NOT NULL, document bigint NOT NULL,
+        start_line integer NOT NULL, end_line integer NOT NULL,
+        heading text NOT NULL, text text NOT NULL,
+        content_hash {_TEXT} NOT NULL, length integer NOT NULL,
+        time {_TEXT}, origin {_TEXT} NOT NULL,
+        head text NOT NULL, body text NOT NULL, exact text NOT NULL,
         PRIMARY KEY (workspace, row), UNIQUE (workspace, id),
         FOREIGN KEY (workspace, document) REFERENCES documents ON DELETE CASCADE""",
     # Every posting has the length of its chunk, so that a search reads this index alone.
@@ -54,37 +59,41 @@ _PARTITIONED = {
     "terms": f"""
         term {_TEXT} NOT NULL, found_in integer NOT NULL, PRIMARY KEY (workspace, term)""",
     "vectors": f"""
-        model integer NOT NULL, content_hash {_TEXT} NOT NULL, number bigint GENERATED ALWAYS AS IDENTITY,
+        model integer NOT NULL, content_hash {_TEXT} NOT NULL,
+        number bigint GENERATED ALWAYS AS IDENTITY,
         vector vector NOT NULL, PRIMARY KEY (workspace, model, content_hash)""",
 }
 _PLAIN = {
     # The change counters, and the statistics of the keyword leg.
     "state": """
         generation bigint NOT NULL DEFAULT 0, moved bigint NOT NULL DEFAULT 0,
-        chunks bigint NOT NULL DEFAULT 0, length bigint NOT NULL DEFAULT 0, PRIMARY KEY (workspace)""",
+        chunks bigint NOT NULL DEFAULT 0, length bigint NOT NULL DEFAULT 0,
+        PRIMARY KEY (workspace)""",
     "meta": f"""
         key {_TEXT} NOT NULL, value text NOT NULL, PRIMARY KEY (workspace, key)""",
     "models": f"""
         id integer GENERATED ALWAYS AS IDENTITY,
-        name {_TEXT} NOT NULL, dim integer NOT NULL, changed bigint NOT NULL DEFAULT 0, PRIMARY KEY (workspace, id),
-        UNIQUE (workspace, name)""",
+        name {_TEXT} NOT NULL, dim integer NOT NULL, changed bigint NOT NULL DEFAULT 0,
+        PRIMARY KEY (workspace, id), UNIQUE (workspace, name)""",
     "refused": f"""
         model integer NOT NULL, content_hash {_TEXT} NOT NULL, reason text NOT NULL,
         PRIMARY KEY (workspace, model, content_hash)""",
     "pending": f"""
         model integer NOT NULL, content_hash {_TEXT} NOT NULL, position bigint NOT NULL,
-        leased_until timestamptz NOT NULL DEFAULT '-infinity', PRIMARY KEY (workspace, model, content_hash)""",
+        leased_until timestamptz NOT NULL DEFAULT '-infinity',
+        PRIMARY KEY (workspace, model, content_hash)""",
     "edges": f"""
         number bigint GENERATED ALWAYS AS IDENTITY, document bigint NOT NULL, kind {_TEXT} NOT NULL,
         start_name text NOT NULL, start_anchor text NOT NULL, start_key {_TEXT} NOT NULL,
-        end_name text NOT NULL, end_anchor text NOT NULL, end_key {_TEXT} NOT NULL, PRIMARY KEY (workspace, number),
+        end_name text NOT NULL, end_anchor text NOT NULL, end_key {_TEXT} NOT NULL,
+        PRIMARY KEY (workspace, number),
         FOREIGN KEY (workspace, document) REFERENCES documents ON DELETE CASCADE""",
     "unjudged": """
         row bigint NOT NULL, PRIMARY KEY (workspace, row),
         FOREIGN KEY (workspace, row) REFERENCES chunks ON DELETE CASCADE""",
     "copies": f"""
-        row bigint NOT NULL, form bytea NOT NULL, group_form bytea NOT NULL, standing {_TEXT} NOT NULL,
-        id {_TEXT} NOT NULL, PRIMARY KEY (workspace, row),
+        row bigint NOT NULL, form bytea NOT NULL, group_form bytea NOT NULL,
+        standing {_TEXT} NOT NULL, id {_TEXT} NOT NULL, PRIMARY KEY (workspace, row),
         FOREIGN KEY (workspace, row) REFERENCES chunks ON DELETE CASCADE""",
     "traits": """
         trait bigint NOT NULL, since bigint NOT NULL, form bytea NOT NULL,
@@ -92,7 +101,8 @@ _PLAIN = {
     "conflicts": """
         one bytea NOT NULL, other bytea NOT NULL, PRIMARY KEY (workspace, one, other)""",
     "replaced": f"""
-        target {_TEXT} NOT NULL, part {_TEXT} NOT NULL, row bigint NOT NULL, PRIMARY KEY (workspace, target, part, row),
+        target {_TEXT} NOT NULL, part {_TEXT} NOT NULL, row bigint NOT NULL,
+        PRIMARY KEY (workspace, target, part, row),
         FOREIGN KEY (workspace, row) REFERENCES chunks ON DELETE CASCADE""",
 }
 _WINDOWS = f"""
@@ -172,9 +182,8 @@ def _first_schema() -> str:
         own = "workspace integer NOT NULL" if table in ("postings", "terms", "vectors") else number
         sql.append(_in_partitions(table, f"{own}, {columns}"))
         for n in range(PARTITIONS):
-            if (
-                table == "vectors"
-            ):  # inline while a page holds it: a scan that follows pointers is slow
+            # inline while a page holds it: a scan that follows pointers is slow
+            if table == "vectors":
                 sql.append(f"ALTER TABLE {table}_{n} SET (toast_tuple_target = 8160);")
                 # A model belongs to one workspace: the planner must not multiply the two
                 # conditions.
@@ -218,12 +227,16 @@ def _as_admitted(table: str) -> str:
     return f"""
         DO $$ DECLARE given record; BEGIN
             FOR given IN
-                SELECT replace(c.relname, 'vectors', '{table}') AS name, a.grantee::regrole::text AS role,
+                SELECT replace(c.relname, 'vectors', '{table}') AS name,
+                    a.grantee::regrole::text AS role,
                     string_agg(a.privilege_type, ', ') AS rights
                 FROM pg_class c CROSS JOIN aclexplode(c.relacl) a
                 WHERE c.relnamespace = 'notewell'::regnamespace AND c.relkind IN ('r', 'p')
-                    AND c.relname ~ '^vectors(_[0-9]+)?$' AND a.grantee NOT IN (0, c.relowner) GROUP BY 1, 2
-            LOOP EXECUTE format('GRANT %s ON %I TO %s', given.rights, given.name, given.role); END LOOP;
+                    AND c.relname ~ '^vectors(_[0-9]+)?$' AND a.grantee NOT IN (0, c.relowner)
+                GROUP BY 1, 2
+            LOOP
+                EXECUTE format('GRANT %s ON %I TO %s', given.rights, given.name, given.role);
+            END LOOP;
         END $$;"""
 
 
@@ -235,9 +248,16 @@ def _pack_postings() -> str:
     return f"""
         ALTER TABLE postings NO FORCE ROW LEVEL SECURITY;
         CREATE TEMPORARY TABLE packed ON COMMIT DROP AS
-            SELECT workspace, term, first, count(*)::integer AS n, string_agg({entry}, '' ORDER BY row) AS entries FROM
-                (SELECT *, min(row) OVER (PARTITION BY workspace, term, pack) AS first FROM (SELECT *, row_number() OVER
-                    (PARTITION BY workspace, term ORDER BY row) / {PACK} AS pack FROM postings) numbered) firsts
+            SELECT workspace, term, first, count(*)::integer AS n,
+                string_agg({entry}, '' ORDER BY row) AS entries
+            FROM (
+                SELECT *, min(row) OVER (PARTITION BY workspace, term, pack) AS first
+                FROM (
+                    SELECT *, row_number() OVER
+                        (PARTITION BY workspace, term ORDER BY row) / {PACK} AS pack
+                    FROM postings
+                ) numbered
+            ) firsts
             GROUP BY workspace, term, first;
         DROP TABLE postings, terms;
         {_in_partitions("postings", f"workspace integer NOT NULL, {_POSTINGS}")}
@@ -252,7 +272,8 @@ def _hide_names() -> str:
     """
     return f"""
         ALTER TABLE workspaces DROP CONSTRAINT workspaces_name_agent_key,
-            ALTER name TYPE jsonb USING to_jsonb(name), ALTER agent TYPE jsonb USING to_jsonb(agent);
+            ALTER name TYPE jsonb USING to_jsonb(name),
+            ALTER agent TYPE jsonb USING to_jsonb(agent);
         ALTER TABLE workspaces ADD UNIQUE (owner, name, agent);
         DROP INDEX workspaces_owner_idx;
         DO $$ DECLARE given record; BEGIN
@@ -284,23 +305,34 @@ def keep_apart() -> str:
                 WHERE nspname = '{SCHEMA}' AND a.grantee != nspowner) THEN RETURN; END IF;
             FOR one IN SELECT tablename FROM pg_policies
                 WHERE schemaname = '{SCHEMA}' AND policyname = 'own' AND strpos(qual, '{GUARD}') = 0
-            LOOP EXECUTE format('ALTER POLICY own ON %I USING (%s)', one.tablename, $policy${_APART}$policy$); END LOOP;
+            LOOP
+                EXECUTE format('ALTER POLICY own ON %I USING (%s)',
+                    one.tablename, $policy${_APART}$policy$);
+            END LOOP;
             FOR one IN SELECT c.relname AS name,
-                    string_agg(format('ALTER %I SET STATISTICS %s', a.attname, {_TARGET}), ', ') AS silent,
+                    string_agg(format('ALTER %I SET STATISTICS %s', a.attname, {_TARGET}), ', ')
+                        AS silent,
                     -- The type stays what it is, which only removes the statistics that there are.
-                    string_agg(format('ALTER %I TYPE %s%s', a.attname, format_type(a.atttypid, a.atttypmod),
-                        CASE WHEN a.attcollation = 'pg_catalog."C"'::regcollation THEN ' COLLATE "C"' END), ', ')
+                    string_agg(format('ALTER %I TYPE %s%s',
+                        a.attname, format_type(a.atttypid, a.atttypmod),
+                        CASE WHEN a.attcollation = 'pg_catalog."C"'::regcollation
+                            THEN ' COLLATE "C"' END), ', ')
                         FILTER (WHERE a.atttypid != 'vector'::regtype) AS again,
                     EXISTS (SELECT FROM pg_class o LEFT JOIN pg_inherits i ON i.inhrelid = o.oid
                         WHERE c.oid IN (o.oid, i.inhparent) AND o.reltuples >= 0) AS analyzed
-                FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-                WHERE c.relnamespace = '{SCHEMA}'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+                FROM pg_class c JOIN pg_attribute a
+                    ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+                WHERE c.relnamespace = '{SCHEMA}'::regnamespace
+                    AND c.relkind IN ('r', 'p') AND NOT c.relispartition
                     AND c.relname NOT IN ('versions', 'workspaces') AND a.attname NOT IN ({counted})
-                    AND (a.attname, a.atttypid) NOT IN (('id', 'bigint'::regtype), ('id', 'integer'::regtype))
+                    AND (a.attname, a.atttypid)
+                        NOT IN (('id', 'bigint'::regtype), ('id', 'integer'::regtype))
                     AND a.attstattarget IS DISTINCT FROM {_TARGET}
                 GROUP BY c.oid, c.relname
             LOOP
-                IF one.analyzed THEN EXECUTE format('ALTER TABLE %I %s', one.name, one.again); END IF;
+                IF one.analyzed THEN
+                    EXECUTE format('ALTER TABLE %I %s', one.name, one.again);
+                END IF;
                 EXECUTE format('ALTER TABLE %I %s', one.name, one.silent);
             END LOOP;
         END $$;"""
@@ -323,8 +355,8 @@ def migrate(db: Connection[Any], *, name: str, read_only: bool) -> None:
     if version > len(MIGRATIONS):
         raise StoreVersionError(
             (
-                f"the index {name} was written by a newer notewell (schema {version}, this one knows "
-                f"{len(MIGRATIONS)})"
+                f"the index {name} was written by a newer notewell"
+                f" (schema {version}, this one knows {len(MIGRATIONS)})"
             ),
             hint="upgrade notewell, or use another database",
         )

@@ -63,9 +63,8 @@ class Session:
             counted, scope.counted = scope.counted, False
             return scope.moved if counted else self._db.state("moved")
         if key == "generation":
-            return (
-                moment.generation if moment.generation >= 0 else self._db.state("generation")
-            )  # it is gone: an error
+            # it is gone: an error
+            return moment.generation if moment.generation >= 0 else self._db.state("generation")
         return self._value(key) if key in moment.long else moment.meta.get(key)
 
     def _value(self, key: str) -> Any:

@@ -22,11 +22,8 @@ POLL_S = 0.2
 _MOST_DIMENSIONS = 4_000  # of an index in half precision
 _BUILD_LOCK = 2
 _LEAST_VECTOR = (0, 7, 0)  # has half precision
-_GOOD_VECTOR = (
-    0,
-    8,
-    0,
-)  # has iterative scans, without which a filter can empty an approximate answer
+# has iterative scans, without which a filter can empty an approximate answer
+_GOOD_VECTOR = (0, 8, 0)
 _DEAD_SHARE, _DEAD_ROWS = 0.2, 10_000
 _UNANALYZED_ROWS = 1_000
 _FREE_CONNECTIONS = 10
@@ -82,12 +79,15 @@ class Shared:
         number, _ = self._vectors.number_of(model)
         mine = f"workspace = $w AND model = {number}"
         found = self._db.all(
-            f"WITH free AS (SELECT content_hash FROM pending WHERE {mine} AND leased_until < clock_timestamp()"
+            "WITH free AS (SELECT content_hash FROM pending"
+            f" WHERE {mine} AND leased_until < clock_timestamp()"
             " ORDER BY position LIMIT %s FOR UPDATE SKIP LOCKED)"
             " UPDATE pending p SET leased_until = clock_timestamp() + make_interval(secs => %s)"
-            f" FROM free WHERE p.workspace = $w AND p.model = {number} AND p.content_hash = free.content_hash"
+            f" FROM free WHERE p.workspace = $w AND p.model = {number}"
+            " AND p.content_hash = free.content_hash"
             " RETURNING p.position, p.content_hash,"
-            " (SELECT max(c.row) FROM chunks c WHERE c.workspace = $w AND c.content_hash = p.content_hash)",
+            " (SELECT max(c.row) FROM chunks c"
+            " WHERE c.workspace = $w AND c.content_hash = p.content_hash)",
             (limit, lease_s),
         )
         if gone := [key for _, key, row in found if row is None]:
@@ -104,7 +104,8 @@ class Shared:
         number, _ = self._vectors.number_of(model)
         return self._db.run(
             "INSERT INTO pending (workspace, model, content_hash, position)"
-            f" SELECT $w, {number}, m.content_hash, row_number() OVER () FROM ({MISSING}) m ON CONFLICT DO NOTHING",
+            f" SELECT $w, {number}, m.content_hash, row_number() OVER ()"
+            f" FROM ({MISSING}) m ON CONFLICT DO NOTHING",
             {"model": model},
         )
 
@@ -178,7 +179,8 @@ class Shared:
         ):
             return ""
         return (
-            f"CREATE INDEX CONCURRENTLY {self._name_of_graph(known)} ON {SCHEMA}.{self._db.partition('vectors')}"
+            f"CREATE INDEX CONCURRENTLY {self._name_of_graph(known)}"
+            f" ON {SCHEMA}.{self._db.partition('vectors')}"
             f" USING hnsw ((vector::halfvec({known.dim})) halfvec_ip_ops)"
             f" WHERE workspace = {self._db.workspace} AND model = {known.number}"
         )
@@ -188,20 +190,25 @@ class Shared:
 
     def figures(self) -> Figures:
         tables = self._db.all(
-            "SELECT coalesce(p.relname, c.relname), sum(pg_table_size(c.oid)), sum(pg_indexes_size(c.oid)),"
+            "SELECT coalesce(p.relname, c.relname),"
+            " sum(pg_table_size(c.oid)), sum(pg_indexes_size(c.oid)),"
             " sum(greatest(s.n_live_tup, 0)), sum(s.n_dead_tup) FROM pg_class c"
             " JOIN pg_stat_user_tables s ON s.relid = c.oid"
-            " LEFT JOIN pg_inherits i ON i.inhrelid = c.oid LEFT JOIN pg_class p ON p.oid = i.inhparent"
-            " WHERE c.relnamespace = 'notewell'::regnamespace AND c.relkind = 'r' GROUP BY 1 ORDER BY 2 DESC, 1"
+            " LEFT JOIN pg_inherits i ON i.inhrelid = c.oid"
+            " LEFT JOIN pg_class p ON p.oid = i.inhparent"
+            " WHERE c.relnamespace = 'notewell'::regnamespace AND c.relkind = 'r'"
+            " GROUP BY 1 ORDER BY 2 DESC, 1"
         )
         claimed = "count(*) FILTER (WHERE leased_until > clock_timestamp())"
         queue = self._db.all(f"SELECT count(*), {claimed} FROM pending WHERE workspace = $w")[0]
         replicas = self._db.all(  # without a state where the role may not see it
-            "SELECT coalesce(application_name, ''), coalesce(extract(epoch FROM replay_lag), 0)::float8"
+            "SELECT coalesce(application_name, ''),"
+            " coalesce(extract(epoch FROM replay_lag), 0)::float8"
             " FROM pg_stat_replication WHERE state IS NOT NULL ORDER BY 1"
         )
         connections = self._db.all(
-            "SELECT (SELECT count(*) FROM pg_stat_activity WHERE datid IS NOT NULL AND usesysid IS NOT NULL),"
+            "SELECT (SELECT count(*) FROM pg_stat_activity"
+            " WHERE datid IS NOT NULL AND usesysid IS NOT NULL),"
             " current_setting('max_connections')::int"
         )[0]
         sizes = tuple(TableFigures(r[0], *map(int, r[1:])) for r in tables)
@@ -246,9 +253,11 @@ class Shared:
         nobody.
         """
         rows = self._db.all(
-            "SELECT c.relname, a.amname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
+            "SELECT c.relname, a.amname, i.indisvalid FROM pg_index i"
+            " JOIN pg_class c ON c.oid = i.indexrelid"
             " JOIN pg_class t ON t.oid = i.indrelid JOIN pg_am a ON a.oid = c.relam"
-            " WHERE t.relnamespace = 'notewell'::regnamespace AND NOT (a.amname = 'hnsw' AND i.indisvalid)"
+            " WHERE t.relnamespace = 'notewell'::regnamespace"
+            " AND NOT (a.amname = 'hnsw' AND i.indisvalid)"
             " AND (a.amname IN ('hnsw', 'ivfflat') OR NOT i.indisvalid) ORDER BY 1"
         )
         for name, kind, valid in rows:
@@ -280,8 +289,10 @@ class Shared:
 
     def _bloat(self) -> Iterator[Finding]:
         rows = self._db.all(
-            "SELECT relname, n_live_tup, n_dead_tup FROM pg_stat_user_tables WHERE schemaname = 'notewell'"
-            " AND n_dead_tup > %s AND n_dead_tup > %s * (n_live_tup + n_dead_tup) ORDER BY n_dead_tup DESC",
+            "SELECT relname, n_live_tup, n_dead_tup FROM pg_stat_user_tables"
+            " WHERE schemaname = 'notewell'"
+            " AND n_dead_tup > %s AND n_dead_tup > %s * (n_live_tup + n_dead_tup)"
+            " ORDER BY n_dead_tup DESC",
             (_DEAD_ROWS, _DEAD_SHARE),
         )
         for name, live, dead in rows[:5]:
@@ -297,7 +308,8 @@ class Shared:
 
     def _statistics(self) -> Iterator[Finding]:
         rows = self._db.all(
-            "SELECT relname, n_mod_since_analyze FROM pg_stat_user_tables WHERE schemaname = 'notewell'"
+            "SELECT relname, n_mod_since_analyze FROM pg_stat_user_tables"
+            " WHERE schemaname = 'notewell'"
             " AND n_mod_since_analyze > %s AND (last_analyze IS NULL AND last_autoanalyze IS NULL"
             " OR n_mod_since_analyze > n_live_tup / 2) ORDER BY 2 DESC",
             (_UNANALYZED_ROWS,),

@@ -114,7 +114,8 @@ class PostgresStore:
             )
         with raw.transaction():
             make = (
-                "INSERT INTO workspaces (name, agent) VALUES (to_jsonb(%s::text), to_jsonb(%s::text))"
+                "INSERT INTO workspaces (name, agent)"
+                " VALUES (to_jsonb(%s::text), to_jsonb(%s::text))"
                 " ON CONFLICT DO NOTHING RETURNING id"
             )
             made = raw.execute(make, named[1:]).fetchone()

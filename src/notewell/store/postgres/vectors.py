@@ -31,8 +31,10 @@ _IN_NO_CHUNK = (
     "NOT EXISTS (SELECT 1 FROM chunks c WHERE c.workspace = $w AND c.content_hash = v.content_hash)"
 )
 _UNUSED = (
-    "FROM vectors v JOIN models m ON m.workspace = $w AND m.id = v.model LEFT JOIN windows w ON w.workspace = $w"
-    f" AND w.model = v.model AND w.content_hash = v.content_hash WHERE v.workspace = $w AND {_IN_NO_CHUNK}"
+    "FROM vectors v JOIN models m ON m.workspace = $w AND m.id = v.model"
+    " LEFT JOIN windows w ON w.workspace = $w"
+    " AND w.model = v.model AND w.content_hash = v.content_hash"
+    f" WHERE v.workspace = $w AND {_IN_NO_CHUNK}"
 )
 _KEPT_BYTES = "m.dim * 4 + coalesce(length(w.codes), 0)"
 
@@ -46,8 +48,10 @@ def _lacks(table: str) -> str:
 
 # The text of each content hash is embedded once: notes before sessions, the newest first.
 MISSING = (
-    f"SELECT max(c.row), c.content_hash FROM {CHUNKS} WHERE {_lacks('vectors')} AND {_lacks('refused')}"
-    " GROUP BY c.content_hash ORDER BY bool_and(d.source = 'sessions'), max(coalesce(d.date, '~')) DESC, 1 DESC"
+    f"SELECT max(c.row), c.content_hash FROM {CHUNKS}"
+    f" WHERE {_lacks('vectors')} AND {_lacks('refused')}"
+    " GROUP BY c.content_hash"
+    " ORDER BY bool_and(d.source = 'sessions'), max(coalesce(d.date, '~')) DESC, 1 DESC"
 )
 
 
@@ -62,7 +66,8 @@ class Vectors:
         import numpy as np  # noqa: PLC0415
 
         found = self._db.all(
-            f"SELECT content_hash, vector_send(vector) FROM vectors WHERE workspace = $w AND model = {MODEL}"
+            "SELECT content_hash, vector_send(vector) FROM vectors"
+            f" WHERE workspace = $w AND model = {MODEL}"
             " AND content_hash = ANY(%(hashes)s::text[])",
             {"model": model, "hashes": list(hashes)},
         )
@@ -86,7 +91,8 @@ class Vectors:
         )
         # one by one: a join would read all windows where the planner expects few
         found = self._db.all(
-            f"SELECT c.row, w.codes FROM chunks c CROSS JOIN LATERAL (SELECT w.codes {own} OFFSET 0) w"
+            "SELECT c.row, w.codes FROM chunks c"
+            f" CROSS JOIN LATERAL (SELECT w.codes {own} OFFSET 0) w"
             " WHERE c.workspace = $w AND c.row = ANY(%(rows)s::bigint[])",
             {"model": model, "rows": [int(row) for row in rows]},
         )
@@ -116,12 +122,12 @@ class Vectors:
             raise StoreError(
                 f"{model} returned {dim} dimensions, its vectors have {known}", hint=_MODEL_CHANGED
             )
-        keys = sorted(
-            vectors
-        )  # in the same order for all, so that two writers of the same never deadlock
+        # in the same order for all, so that two writers of the same never deadlock
+        keys = sorted(vectors)
         self._db.run(
             "INSERT INTO vectors (workspace, model, content_hash, vector)"
-            f" SELECT $w, {number}, u.key, u.vector FROM unnest(%s::text[], %b::vector[]) u (key, vector)"
+            f" SELECT $w, {number}, u.key, u.vector"
+            " FROM unnest(%s::text[], %b::vector[]) u (key, vector)"
             " ON CONFLICT (workspace, model, content_hash) DO UPDATE SET vector = excluded.vector",
             (keys, [vectors[key] for key in keys]),
         )
@@ -144,8 +150,10 @@ class Vectors:
         if some := [(key, codes) for key, codes in windows.items() if codes is not None]:
             source, values = unnest("text bytea", some)
             self._db.run(
-                f"INSERT INTO windows (workspace, model, content_hash, codes) SELECT $w, {number}, * FROM {source}"
-                " ON CONFLICT (workspace, model, content_hash) DO UPDATE SET codes = excluded.codes",
+                "INSERT INTO windows (workspace, model, content_hash, codes)"
+                f" SELECT $w, {number}, * FROM {source}"
+                " ON CONFLICT (workspace, model, content_hash)"
+                " DO UPDATE SET codes = excluded.codes",
                 values,
             )
 
@@ -163,7 +171,8 @@ class Vectors:
         """
         self._db.count_change()
         self._db.run(
-            "UPDATE models SET changed = 1 + greatest(changed, (SELECT generation FROM state WHERE workspace = $w))"
+            "UPDATE models SET changed = 1 + greatest(changed,"
+            " (SELECT generation FROM state WHERE workspace = $w))"
             " WHERE workspace = $w AND name = %s",
             (model,),
         )
@@ -177,7 +186,8 @@ class Vectors:
         if not found or (dim and not found[0][1]):
             self._db.run(
                 "INSERT INTO models (workspace, name, dim) VALUES ($w, %s, %s)"
-                " ON CONFLICT (workspace, name) DO UPDATE SET dim = excluded.dim WHERE models.dim = 0",
+                " ON CONFLICT (workspace, name)"
+                " DO UPDATE SET dim = excluded.dim WHERE models.dim = 0",
                 (name, dim),
             )
             found = self._db.all(find, (name,))
@@ -206,7 +216,8 @@ class Vectors:
 
     def models(self) -> list[tuple[str, int, int]]:
         return self._db.all(
-            "SELECT m.name, m.dim, (SELECT count(*) FROM vectors v WHERE v.workspace = $w AND v.model = m.id)"
+            "SELECT m.name, m.dim,"
+            " (SELECT count(*) FROM vectors v WHERE v.workspace = $w AND v.model = m.id)"
             " FROM models m WHERE m.workspace = $w ORDER BY m.name"
         )
 
@@ -230,8 +241,9 @@ class Vectors:
 
     def refused(self, model: str) -> list[tuple[str, int, str]]:
         return self._db.all(
-            f"SELECT d.path, c.start_line, r.reason FROM {CHUNKS} JOIN refused r ON r.workspace = $w"
-            f" AND r.content_hash = c.content_hash WHERE r.model = {MODEL} ORDER BY d.path, c.start_line",
+            f"SELECT d.path, c.start_line, r.reason FROM {CHUNKS}"
+            " JOIN refused r ON r.workspace = $w AND r.content_hash = c.content_hash"
+            f" WHERE r.model = {MODEL} ORDER BY d.path, c.start_line",
             {"model": model},
         )
 
@@ -248,7 +260,8 @@ class Vectors:
             f"AS bytes {_UNUSED}"
         )
         sql = (
-            f"DELETE FROM vectors g USING ({old}) old WHERE g.workspace = $w AND g.model = old.model"
+            f"DELETE FROM vectors g USING ({old}) old"
+            " WHERE g.workspace = $w AND g.model = old.model"
             " AND g.content_hash = old.content_hash AND old.bytes > %s"
         )
         return self._db.write(lambda: self._db.run(sql, (most_bytes,)))
@@ -396,8 +409,10 @@ def _every(model: Model, where: str, *, few: bool) -> str:
     mine = f"v.workspace = $w AND v.model = {model.number}"
     if few and where:
         return (
-            f"SELECT c.row, v.x / 1e6 AS x FROM {CHUNKS} CROSS JOIN LATERAL (SELECT {COSINE} AS x"
-            f" FROM vectors v WHERE {mine} AND v.content_hash = c.content_hash OFFSET 0) v WHERE {where}"
+            f"SELECT c.row, v.x / 1e6 AS x FROM {CHUNKS}"
+            f" CROSS JOIN LATERAL (SELECT {COSINE} AS x FROM vectors v"
+            f" WHERE {mine} AND v.content_hash = c.content_hash OFFSET 0) v"
+            f" WHERE {where}"
         )
     join = "chunks c ON c.workspace = $w AND c.content_hash = v.content_hash"
     if where:
@@ -423,11 +438,14 @@ def _quick(model: Model, limit: int, where: str) -> str:
     )
     only = f" AND (SELECT true {rows} LIMIT 1)" if where else ""
     return (
-        f"WITH best AS MATERIALIZED (SELECT v.content_hash, {COSINE} AS x FROM (SELECT v.content_hash, v.vector"
-        f" FROM vectors v WHERE v.workspace = $w AND v.model = {model.number}{only}"
+        f"WITH best AS MATERIALIZED (SELECT v.content_hash, {COSINE} AS x"
+        " FROM (SELECT v.content_hash, v.vector FROM vectors v"
+        f" WHERE v.workspace = $w AND v.model = {model.number}{only}"
         f" ORDER BY v.vector{cast} <#> %(vector)s{cast} LIMIT {most}) v)"
-        f" SELECT c.row, v.x / 1e6 AS x, (SELECT CASE WHEN count(*) < {most} THEN '-infinity' ELSE min(x) / 1e6 END"
-        f" FROM best) AS least FROM best v CROSS JOIN LATERAL (SELECT c.row {rows} OFFSET 0) c"
+        " SELECT c.row, v.x / 1e6 AS x,"
+        f" (SELECT CASE WHEN count(*) < {most} THEN '-infinity' ELSE min(x) / 1e6 END"
+        " FROM best) AS least"
+        f" FROM best v CROSS JOIN LATERAL (SELECT c.row {rows} OFFSET 0) c"
     )
 
 
@@ -440,11 +458,14 @@ def _spread(model: Model, *, large: bool) -> str:
     """
     used = (
         " JOIN (SELECT c.content_hash FROM chunks c WHERE c.workspace = $w"
-        " AND c.content_hash <= (SELECT max(content_hash) FROM taken) OFFSET 0) c USING (content_hash)"
+        " AND c.content_hash <= (SELECT max(content_hash) FROM taken) OFFSET 0) c"
+        " USING (content_hash)"
     )
     return (
-        f"WITH taken AS MATERIALIZED (SELECT v.content_hash, {COSINE} AS x FROM vectors v WHERE v.workspace = $w"
-        f" AND v.model = {model.number} ORDER BY v.content_hash LIMIT {SAMPLE}) SELECT avg(x) AS mean,"
-        " stddev_pop(x) AS deviation, count(*) AS sampled, (SELECT count(*) FROM taken) AS taken"
+        f"WITH taken AS MATERIALIZED (SELECT v.content_hash, {COSINE} AS x FROM vectors v"
+        f" WHERE v.workspace = $w AND v.model = {model.number}"
+        f" ORDER BY v.content_hash LIMIT {SAMPLE})"
+        " SELECT avg(x) AS mean, stddev_pop(x) AS deviation, count(*) AS sampled,"
+        " (SELECT count(*) FROM taken) AS taken"
         f" FROM taken{'' if large else used}"
     )

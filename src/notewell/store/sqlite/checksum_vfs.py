@@ -34,7 +34,6 @@ def checking_vfs() -> str | None:
                 return None
             finally:
                 db.close()
-            apsw.set_default_vfs(
-                usual
-            )  # it makes itself the default, also for databases of other programs
+            # it makes itself the default, also for databases of other programs
+            apsw.set_default_vfs(usual)
         return _NAME

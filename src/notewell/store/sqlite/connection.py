@@ -29,11 +29,8 @@ Values = Sequence[Any] | Mapping[str, Any]
 BUSY_TIMEOUT_MS = 10_000
 _OPEN_AGAIN_S = 0.02
 _LEFT_BEHIND_S = 3600.0
-_CACHE_STAMP = (
-    "chunks",
-    "documents",
-    "judged",
-)  # counters that change with anything that is in a `ReadCache`
+# counters that change with anything that is in a `ReadCache`
+_CACHE_STAMP = ("chunks", "documents", "judged")
 
 
 class _Scope(NamedTuple):
@@ -148,13 +145,11 @@ class Connection:
             "PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000"
         ).fetchall()
         if self.file is not None and not self.read_only:
-            self.db.execute(
-                "PRAGMA page_size = 8192"
-            )  # for a new file; five vectors of 384 fill such a page
+            # for a new file; five vectors of 384 fill such a page
+            self.db.execute("PRAGMA page_size = 8192")
             if self._vfs:
-                self.db.reserve_bytes(
-                    "main", RESERVED_BYTES
-                )  # for a new file, else with the next VACUUM
+                # for a new file, else with the next VACUUM
+                self.db.reserve_bytes("main", RESERVED_BYTES)
             mode = "delete" if on_network(self.file.parent) else "wal"
             self.db.execute(f"PRAGMA journal_mode = {mode}").fetchall()
             self.db.execute(

@@ -37,7 +37,8 @@ _COLUMNS = (
 )
 _PUT_DOCUMENT = (
     f"INSERT INTO documents ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
-    f" ON CONFLICT (path) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS)} RETURNING id"
+    " ON CONFLICT (path) DO UPDATE SET"
+    f" {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS)} RETURNING id"
 )
 
 
@@ -61,9 +62,8 @@ class Documents:
         rows = (
             self._all(sql) if paths is None else self._all_in(f"{sql} WHERE path IN ({{}})", paths)
         )
-        new = (
-            tuple.__new__
-        )  # a third of the time of a call of the class, for a hundred thousand rows
+        # a third of the time of a call of the class, for a hundred thousand rows
+        new = tuple.__new__
         return {row[0]: new(Stored, row) for row in rows}
 
     def put(
@@ -255,7 +255,8 @@ class Documents:
 
     def path_with(self, content: str) -> tuple[str, str] | None:
         rows = self._all(
-            "SELECT d.path, c.id FROM chunks c JOIN documents d ON d.id = c.document WHERE c.content_hash = ?"
+            "SELECT d.path, c.id FROM chunks c JOIN documents d ON d.id = c.document"
+            " WHERE c.content_hash = ?"
             " UNION SELECT path, '' FROM documents WHERE digest = ? ORDER BY 1 LIMIT 1",
             (hash_kept(content), content),
         )
@@ -263,7 +264,8 @@ class Documents:
 
     def sources(self) -> list[tuple[str, int, int]]:
         rows = self._all(
-            "SELECT d.source, count(*), sum((SELECT count(*) FROM chunks c WHERE c.document = d.id))"
+            "SELECT d.source, count(*),"
+            " sum((SELECT count(*) FROM chunks c WHERE c.document = d.id))"
             " FROM documents d GROUP BY d.source ORDER BY d.source"
         )
         return [(r[0], r[1], r[2]) for r in rows]
@@ -271,8 +273,9 @@ class Documents:
     def listed(self, filters: Filters) -> list[Listed]:
         where, values = self._chunks.only(filters)
         rows = self._all(
-            "SELECT d.path, d.source, d.title, d.date, d.mtime_ns, n, first, last, d.pinned FROM (SELECT c.document,"
-            f" count(*) AS n, min(c.row) AS first, max(c.row) AS last FROM chunks c{where} GROUP BY c.document)"
+            "SELECT d.path, d.source, d.title, d.date, d.mtime_ns, n, first, last, d.pinned"
+            " FROM (SELECT c.document, count(*) AS n, min(c.row) AS first, max(c.row) AS last"
+            f" FROM chunks c{where} GROUP BY c.document)"
             " JOIN documents d ON d.id = document ORDER BY d.path",
             values,
         )

@@ -13,16 +13,17 @@ from notewell.types import Edge, End, Filters
 
 _ORDER = (
     (
-        "coalesce(c.time, d.date, strftime('%Y-%m-%dT%H:%M:%S', d.mtime_ns / 1000000000, 'unixepoch', "
-        "'localtime'))"
+        "coalesce(c.time, d.date,"
+        " strftime('%Y-%m-%dT%H:%M:%S', d.mtime_ns / 1000000000, 'unixepoch', 'localtime'))"
     ),
     "d.path",
     "c.start_line",
     "c.id",
 )
 _MOMENTS = (
-    f"SELECT {', '.join(_ORDER)}, c.row, CASE WHEN c.time IS NOT NULL THEN 'time' WHEN d.date IS NOT NULL THEN 'date'"
-    " ELSE 'file' END FROM documents d JOIN chunks c ON c.document = d.id"
+    f"SELECT {', '.join(_ORDER)}, c.row,"
+    " CASE WHEN c.time IS NOT NULL THEN 'time' WHEN d.date IS NOT NULL THEN 'date' ELSE 'file' END"
+    " FROM documents d JOIN chunks c ON c.document = d.id"
 )
 _EDGES = (
     "SELECT e.kind, e.start_name, e.start_anchor, e.end_name, e.end_anchor"
@@ -106,7 +107,8 @@ class History:
         where, values = self._chunks.only(filters)
         day = f"substr({_ORDER[0]}, 1, 10)"
         rows = self._all(
-            f"SELECT {day}, count(DISTINCT d.id), count(*) FROM documents d JOIN chunks c ON c.document = d.id{where}"
+            f"SELECT {day}, count(DISTINCT d.id), count(*)"
+            f" FROM documents d JOIN chunks c ON c.document = d.id{where}"
             " GROUP BY 1 ORDER BY 1",
             values,
         )

@@ -266,9 +266,8 @@ class KeywordSegments:
         self._db.execute("DELETE FROM dead")
         used: set[int] = set()
         for (keys,) in self._own("SELECT keys FROM keyword_segments"):
-            used.update(
-                (postings.ascending(keys) >> 1).tolist()
-            )  # a key is twice the number of a word, see `postings`
+            # a key is twice the number of a word, see `postings`
+            used.update((postings.ascending(keys) >> 1).tolist())
         used.update(self._unsealed_words().tolist())
         unused = [
             (word,)

@@ -97,9 +97,8 @@ class Keywords:
             return known
         with connection.snapshot():
             self._segments.words.flush()
-            uncommitted = (
-                connection.is_writing() and connection.chunks_changed
-            )  # only this thread may see these
+            # only this thread may see these
+            uncommitted = connection.is_writing() and connection.chunks_changed
             (stamp,) = connection.values("chunks")
             known = self._known
             if known is not None and known.stamp == stamp and not uncommitted:
@@ -229,9 +228,8 @@ class Keywords:
         field = np.repeat(np.arange(len(counts)), counts)
         begins = np.zeros(max(int(flat.max(initial=0)), *firsts) + 1, dtype=bool)
         begins[firsts] = True
-        at = np.flatnonzero(
-            begins.take(flat[:-1]) & (field[:-1] == field[1:])
-        )  # no phrase reaches into the next field
+        # no phrase reaches into the next field
+        at = np.flatnonzero(begins.take(flat[:-1]) & (field[:-1] == field[1:]))
         before, after, owner = flat.take(at), flat.take(at + 1), field.take(at)
 
         def count(one: int, other: int) -> Floats:
@@ -248,9 +246,8 @@ class Keywords:
 
     def chunk_terms(self, rows: Sequence[int]) -> dict[int, FieldTerms]:
         found = self._fields_of(rows)
-        if (
-            len(found) == 1
-        ):  # of a note that was edited; without numpy, which takes longer to load than all of it
+        # of a note that was edited; without numpy, which takes longer to load than all of it
+        if len(found) == 1:
             ((row, blobs),) = found.items()
             try:
                 lists = [numbers_in(blob) for blob in blobs]
@@ -316,11 +313,8 @@ class Keywords:
         field = np.searchsorted(ends, hits, side="right")
         inside = hits - (ends - counts)[field]
         at, term = _terms_of(flat[hits], terms)
-        chunk, kind, place = (
-            field[at] // 3,
-            field[at] % 3,
-            inside[at],
-        )  # a chunk has three fields: head, body, exact
+        # a chunk has three fields: head, body, exact
+        chunk, kind, place = (field[at] // 3, field[at] % 3, inside[at])
         head, body, form = kind == 0, (kind == 1) & (term < many), (kind == 2) & (term >= many)
         each = np.sort(chunk[form] * (many + len(exact)) + term[form])
         first = np.ones(len(each), dtype=bool)  # np.unique would load numpy.ma

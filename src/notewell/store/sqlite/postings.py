@@ -97,9 +97,8 @@ def build(rows: Ints, numbers: Ints, counts: Ints) -> FullSegment:
     part = np.repeat(np.tile(np.arange(3, dtype=np.uint8), len(rows)), counts)
     keyed = (numbers * 2 + (part == 2)).astype(np.uint32)
     order = _order(keyed)
-    pairs = (
-        keyed[order].astype(np.int64) << 16 | place[order]
-    )  # key and place as one number; equal ones are adjacent
+    # key and place as one number; equal ones are adjacent
+    pairs = keyed[order].astype(np.int64) << 16 | place[order]
     first = (
         np.flatnonzero(np.diff(pairs, prepend=-1)) if len(pairs) else np.zeros(0, dtype=np.int64)
     )

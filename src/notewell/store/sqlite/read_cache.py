@@ -12,9 +12,8 @@ from notewell.types import Chunk, Relations
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Terms = tuple[
-    "NDArray[Any]", int, int, int
-]  # numbers of terms; how many are in the head, in the body, exact forms
+# numbers of terms; how many are in the head, in the body, exact forms
+Terms = tuple["NDArray[Any]", int, int, int]
 MOST = 16_384  # entries; a chunk takes about two kilobytes
 # a caller that asks for more reads all of the index, and would only push out what questions need
 AT_ONCE = 2_048
@@ -26,9 +25,8 @@ class ReadCache:
     word).
     """
 
-    stamp: tuple[
-        Any, ...
-    ]  # entries were read at or after it; a later state has another, so none is used when stale
+    # entries were read at or after it; a later state has another, so none is used when stale
+    stamp: tuple[Any, ...]
     chunks: dict[int, Chunk] = field(default_factory=dict)
     terms: dict[int, Terms] = field(default_factory=dict)
     relations: dict[int, Relations | None] = field(default_factory=dict)

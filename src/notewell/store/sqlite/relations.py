@@ -66,8 +66,9 @@ class Relations:
         shared: Counter[bytes] = Counter()
         since: dict[bytes, int] = {}
         one = (
-            "SELECT * FROM (SELECT coalesce(c.form, f.form), t.row FROM traits t LEFT JOIN copies c ON c.row = t.row"
-            " LEFT JOIN forms f ON f.row = t.row WHERE t.trait = ? AND (c.form NOTNULL OR f.form NOTNULL)"
+            "SELECT * FROM (SELECT coalesce(c.form, f.form), t.row FROM traits t"
+            " LEFT JOIN copies c ON c.row = t.row LEFT JOIN forms f ON f.row = t.row"
+            " WHERE t.trait = ? AND (c.form NOTNULL OR f.form NOTNULL)"
             " ORDER BY t.row DESC LIMIT ?)"
         )
         values = [value for trait in traits for value in (_stored_trait(trait), _PER_TRAIT)]
@@ -89,9 +90,8 @@ class Relations:
         self, forms: Sequence[bytes], traits: Sequence[int]
     ) -> tuple[set[bytes], set[int]]:
         known: set[bytes] = set()
-        for part in in_parts(
-            sorted(forms), _IN
-        ):  # in the order of the index, so that no page of it is read twice
+        # in the order of the index, so that no page of it is read twice
+        for part in in_parts(sorted(forms), _IN):
             asked = (
                 f"WITH asked (form) AS (VALUES {','.join(['(?)'] * len(part))}) SELECT form "
                 "FROM asked"
@@ -100,7 +100,8 @@ class Relations:
                 sql = f"{asked} WHERE EXISTS (SELECT 1 FROM copies c WHERE c.{column} = asked.form)"
                 known.update(form for (form,) in self._all(sql, part))
         sql = (
-            "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM traits t WHERE t.trait = value"
+            "SELECT value FROM json_each(?)"
+            " WHERE EXISTS (SELECT 1 FROM traits t WHERE t.trait = value"
             " AND (t.row IN (SELECT row FROM copies) OR t.row IN (SELECT row FROM forms)))"
         )
         found = {
@@ -110,9 +111,8 @@ class Relations:
 
     def put_copies(self, copies: Sequence[Copy]) -> None:
         rows = [(c.chunk.row,) for c in copies]
-        copies = sorted(
-            copies, key=lambda c: c.form
-        )  # in the order of the indexes: each page is changed once
+        # in the order of the indexes: each page is changed once
+        copies = sorted(copies, key=lambda c: c.form)
         traits = sorted((_stored_trait(trait), c.chunk.row) for c in copies for trait in c.traits)
         pairs = [
             pair
@@ -228,8 +228,8 @@ class Relations:
     def stands_for(self, chunk: Chunk) -> list[Chunk]:
         named = self._all(
             "SELECT c.row FROM replaced r JOIN chunks c ON c.id = r.target WHERE r.row = ?1 UNION"
-            " SELECT c.row FROM replaced r JOIN documents d ON d.path = r.target JOIN chunks c ON c.document = d.id"
-            " WHERE r.row = ?1 LIMIT ?2",
+            " SELECT c.row FROM replaced r JOIN documents d ON d.path = r.target"
+            " JOIN chunks c ON c.document = d.id WHERE r.row = ?1 LIMIT ?2",
             (chunk.row, _IN_GROUP),
         )
         own = [chunk.row, *(row for (row,) in named)]
@@ -251,7 +251,8 @@ class Relations:
     def _heads(self, rows: Sequence[int], allowed: AllowedRows | None) -> dict[int, int]:
         """The row that represents the group of each row, where that is another one."""
         sql = (
-            f"SELECT k.row, (SELECT row FROM ({_GROUP.format('k.group_form')} LIMIT 1)), k.group_form"
+            "SELECT k.row,"
+            f" (SELECT row FROM ({_GROUP.format('k.group_form')} LIMIT 1)), k.group_form"
             f" FROM copies k WHERE k.row IN ({{}}) AND {_HAS_COPIES}"
         )
         heads: dict[int, int] = {}

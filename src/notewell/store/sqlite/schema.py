@@ -46,13 +46,13 @@ def add_windows(db: apsw.Connection) -> None:
     """Schema 2: the windows of texts (see `window_codes`), each with a vector of the same text and
     model.
     """
-    db.execute(
-        """
-        CREATE TABLE windows (
-            model INTEGER NOT NULL REFERENCES models (id), content_hash BLOB NOT NULL, codes BLOB NOT NULL,
-            PRIMARY KEY (model, content_hash)
-        ) WITHOUT ROWID
-        """
+    db.execute(  # the spaces, even the last ones, are compared with those of a file too
+        "\n        CREATE TABLE windows ("
+        "\n            model INTEGER NOT NULL REFERENCES models (id),"
+        " content_hash BLOB NOT NULL, codes BLOB NOT NULL,"
+        "\n            PRIMARY KEY (model, content_hash)"
+        "\n        ) WITHOUT ROWID"
+        "\n        "
     ).fetchall()
 
 
@@ -80,8 +80,8 @@ def check_version(db: apsw.Connection, name: str) -> None:
     if version > len(MIGRATIONS):
         raise StoreVersionError(
             (
-                f"the index {name} was written by a newer notewell (schema {version}; this one knows "
-                f"{len(MIGRATIONS)})"
+                f"the index {name} was written by a newer notewell"
+                f" (schema {version}; this one knows {len(MIGRATIONS)})"
             ),
             hint="upgrade notewell, or keep a second index with index.path",
         )

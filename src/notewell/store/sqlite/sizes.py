@@ -11,9 +11,8 @@ class SegmentSizes:
 
     seal_rows: int = 4096  # new chunks that are sealed into a keyword segment together
     seal_many: int = 512  # new chunks of one transaction that are sealed at its end
-    small_rows: int = (
-        1 << 15
-    )  # a keyword segment with fewer rows than this is merged with its neighbours
+    # a keyword segment with fewer rows than this is merged with its neighbours
+    small_rows: int = 1 << 15
     merged: int = 16  # small neighbours that are merged into one segment
     unsealed_parts: int = 4  # parts that a snapshot keeps in memory before it joins them
     dead_share: int = 20  # segments are rewritten when more than 1/20 of all rows are dead

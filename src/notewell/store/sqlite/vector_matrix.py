@@ -108,9 +108,8 @@ class Part:
         if self.slots is not None:
             places = self.slots[places]
         some = isinstance(places, slice)
-        codes = (
-            self.codes[places] if some else self.codes.take(places, axis=0)
-        )  # a quarter of the time of brackets
+        # a quarter of the time of brackets
+        codes = self.codes[places] if some else self.codes.take(places, axis=0)
         if codes.dtype != np.int8:
             return (codes @ vector).round(6)  # type: ignore[no-any-return]
         scales = self.scales[places] if some else self.scales.take(places)
@@ -254,9 +253,8 @@ def _best(values: NDArray[Any], count: int, bound: float) -> NDArray[Any]:
     if count <= 0:
         return np.arange(0)
     whole = len(values) // _LANES
-    if (
-        whole > 8 * count
-    ):  # the best of each column give a lower bound, so that few values have to be sorted
+    # the best of each column give a lower bound, so that few values have to be sorted
+    if whole > 8 * count:
         tops = values[: whole * _LANES].reshape(_LANES, whole).max(axis=0)
         bound = max(bound, np.partition(tops, whole - count)[whole - count])
     some: NDArray[Any] = (

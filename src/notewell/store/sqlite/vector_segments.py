@@ -120,7 +120,8 @@ class VectorSegments:
         """
         sql = (  # CROSS keeps SQLite from reading all vectors for a few chunks
             "SELECT c.row, m.dim, v.slot, v.vector FROM chunks c CROSS JOIN models m ON m.name = ?"
-            " CROSS JOIN vectors v ON v.model = m.id AND v.content_hash = c.content_hash WHERE c.row IN ({})"
+            " CROSS JOIN vectors v ON v.model = m.id AND v.content_hash = c.content_hash"
+            " WHERE c.row IN ({})"
         )
         found: list[Any] = self._connection.all_in(sql, rows, before=(model,))
         return sorted(found)
@@ -272,7 +273,8 @@ class VectorSegments:
         except StoreDamagedError as error:
             return [str(error)]
         count = self._all(
-            "SELECT count(*) FROM vectors v LEFT JOIN vector_segments s ON s.id = v.slot / ?1 AND s.model = v.model"
+            "SELECT count(*) FROM vectors v"
+            " LEFT JOIN vector_segments s ON s.id = v.slot / ?1 AND s.model = v.model"
             " WHERE v.slot IS NOT NULL AND v.slot % ?1 >= coalesce(length(s.scales) / 4, 0)",
             (self._size,),
         )[0][0]

@@ -104,7 +104,8 @@ class VectorTable:
         marks = ",".join("?" * len(hashes))
         with self._connection.snapshot():
             found = self._all(
-                "SELECT v.content_hash, m.dim, v.slot, v.vector FROM vectors v JOIN models m ON m.id = v.model"
+                "SELECT v.content_hash, m.dim, v.slot, v.vector"
+                " FROM vectors v JOIN models m ON m.id = v.model"
                 f" WHERE m.name = ? AND v.content_hash IN ({marks})",
                 (model, *map(hash_kept, hashes)),
             )
@@ -206,9 +207,11 @@ class VectorTable:
         if known is None or known[0] != stamp:
             same = f"x.model = {_MODEL} AND x.content_hash = c.content_hash"
             rows = self._all(
-                "SELECT max(c.row) FROM chunks c JOIN documents d ON d.id = c.document WHERE NOT EXISTS"
-                f" (SELECT 1 FROM vectors x WHERE {same}) AND NOT EXISTS (SELECT 1 FROM refused x WHERE {same})"
-                " GROUP BY c.content_hash ORDER BY min(d.source = 'sessions'), max(coalesce(d.date, '~')) DESC, 1 DESC",
+                "SELECT max(c.row) FROM chunks c JOIN documents d ON d.id = c.document"
+                f" WHERE NOT EXISTS (SELECT 1 FROM vectors x WHERE {same})"
+                f" AND NOT EXISTS (SELECT 1 FROM refused x WHERE {same})"
+                " GROUP BY c.content_hash"
+                " ORDER BY min(d.source = 'sessions'), max(coalesce(d.date, '~')) DESC, 1 DESC",
                 (model,),
             )
             known = self._missing[model] = (stamp, [r[0] for r in rows])
@@ -299,8 +302,10 @@ class VectorTable:
 
     def refused(self, model: str) -> list[tuple[str, int, str]]:
         rows = self._all(
-            "SELECT d.path, c.start_line, r.reason FROM refused r JOIN chunks c ON c.content_hash = r.content_hash"
-            f" JOIN documents d ON d.id = c.document WHERE r.model = {_MODEL} ORDER BY d.path, c.start_line",
+            "SELECT d.path, c.start_line, r.reason FROM refused r"
+            " JOIN chunks c ON c.content_hash = r.content_hash"
+            " JOIN documents d ON d.id = c.document"
+            f" WHERE r.model = {_MODEL} ORDER BY d.path, c.start_line",
             (model,),
         )
         return [(r[0], r[1], r[2]) for r in rows]
@@ -384,7 +389,6 @@ class VectorTable:
         )
         gone = self._db.changes()
         self._drop_windows()
-        self._segments.dissolve(
-            live_share=1.0
-        )  # segments with a deleted vector are made again without it
+        # segments with a deleted vector are made again without it
+        self._segments.dissolve(live_share=1.0)
         return gone

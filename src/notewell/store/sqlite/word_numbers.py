@@ -10,11 +10,8 @@ from typing import Any
 from notewell.store.sqlite.connection import Connection
 from notewell.store.sqlite.varint import encode
 
-_MOST_WORDS, _MOST_PIECES, _LONG_PIECE = (
-    150_000,
-    100_000,
-    48,
-)  # each of them twice: the newer and the older half
+# each of them twice: the newer and the older half
+_MOST_WORDS, _MOST_PIECES, _LONG_PIECE = (150_000, 100_000, 48)
 _Codes = tuple[bytes, bytes]
 
 
@@ -91,9 +88,8 @@ class WordNumbers:
         if self._counters is None:
             sql = "SELECT key, value FROM meta WHERE key IN ('rows', 'words', 'sealed', 'epoch')"
             self._counters = {key: int(value) for key, value in self._connection.own(sql)}
-            if (
-                self._counters["epoch"] != self._epoch
-            ):  # words were deleted, perhaps by another process
+            # words were deleted, perhaps by another process
+            if self._counters["epoch"] != self._epoch:
                 self._forget_words()
                 self._epoch = self._counters["epoch"]
         return self._counters
@@ -123,9 +119,8 @@ class WordNumbers:
         if known is None:
             counters = self._counters or self.counters()
             found: tuple[Any, ...] = ()
-            if (
-                len(self._codes) + len(self._older) < counters["words"]
-            ):  # else every word is known, and this one is new
+            # else every word is known, and this one is new
+            if len(self._codes) + len(self._older) < counters["words"]:
                 found = (
                     self._db.execute("SELECT id FROM words WHERE word = ?", (word,)).fetchone()
                     or ()

@@ -99,9 +99,8 @@ def _is_somewhere() -> bool:
 
 def _run(here: Workspace, place: Place | None, folder: str | None) -> None:
     """The life of an engine."""
-    if place is None or place.folder != (
-        folder or place.folder
-    ):  # as after a logout: nobody would find it
+    # as after a logout: nobody would find it
+    if place is None or place.folder != (folder or place.folder):
         raise StoreError(
             "there is no folder that belongs to you alone", hint="set XDG_RUNTIME_DIR to one"
         )
@@ -142,8 +141,8 @@ def _show(act: str, found: list[dict[str, Any]]) -> None:
             )
             click.echo(one_line(one["workspace"]))
             click.echo(
-                f"    process {one['pid']}, {one['memory_mb']:.0f} MB, up {one['seconds']} s, {one['windows']} windows,"
-                f" {one['answered']} answers, {ends}"
+                f"    process {one['pid']}, {one['memory_mb']:.0f} MB, up {one['seconds']} s,"
+                f" {one['windows']} windows, {one['answered']} answers, {ends}"
             )
             looks = (
                 "looks at no file that has not changed"

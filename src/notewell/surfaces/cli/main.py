@@ -75,9 +75,8 @@ def main() -> None:
 
 def _here(sent: Sent | None, *, start: bool) -> int:
     """Runs the command in this process."""
-    if sys.argv[1:2] == [
-        "hook"
-    ]:  # somebody waits for it with every prompt, so it loads what it needs itself
+    # somebody waits for it with every prompt, so it loads what it needs itself
+    if sys.argv[1:2] == ["hook"]:
         from notewell.surfaces.cli import hooking  # noqa: PLC0415
 
         threading.excepthook = hooking.thread_failed

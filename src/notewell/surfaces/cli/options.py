@@ -168,9 +168,8 @@ def with_workspace(
         **rest: Any,
     ) -> Any:
         warm = click.get_current_context().obj
-        if opens and isinstance(
-            warm, Memory
-        ):  # an engine, which has opened this very workspace with these options
+        # an engine, which has opened this very workspace with these options
+        if opens and isinstance(warm, Memory):
             return command(memory=warm, **rest)
         here = workspace_of(workspace, given, index_path, model)
         if not opens:

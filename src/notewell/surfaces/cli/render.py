@@ -148,7 +148,8 @@ def skipped(files: Iterable[Skipped]) -> None:
 def report(one: SyncReport) -> None:
     """Prints what a sync did, and each file it skipped."""
     click.echo(
-        f"{one.added:,} added, {one.changed:,} changed, {one.dropped:,} dropped, {one.unchanged:,} unchanged; "
+        f"{one.added:,} added, {one.changed:,} changed, "
+        f"{one.dropped:,} dropped, {one.unchanged:,} unchanged; "
         f"{counted(one.embedded, 'passage')} embedded, {one.pending:,} to go"
         f"{f' ({one.waiting} in a batch)' if one.waiting else ''}; {one.took_ms / 1000:.2f} s"
     )

@@ -260,9 +260,8 @@ def _listen(host: str, port: int) -> socket.socket:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
-        made.listen(
-            128
-        )  # a client may connect as soon as the address is printed; it waits until everything is loaded
+        # A client may connect as soon as the address is printed; it waits until all is loaded.
+        made.listen(128)
     except OSError as error:
         made.close()
         hint = "choose another --port, or 0 for any free one"

@@ -21,7 +21,8 @@ from notewell.sources.files import FileSource
 from notewell.sources.trust import Trust
 
 _STEPS = "demo.toml"
-_SETTINGS = """# Settings of this workspace. `notewell config` lists all settings and where each value comes from.
+_SETTINGS = """# Settings of this workspace. `notewell config` lists all settings and where \
+each value comes from.
 
 # extra_paths = ["docs", "notes/**/*.md"]
 

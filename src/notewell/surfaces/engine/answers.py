@@ -116,9 +116,8 @@ def hook(memory: Memory, given: Mapping[str, Any], env: Mapping[str, str]) -> An
     if event is None or host is None or any(map(is_remote, (embed.model, *embed.chain))):
         raise DeclinedError("a hook waits less long for a model elsewhere than a search")
     budget = float(given["budget"]) if given.get("budget") else None
-    root = str(
-        memory.root
-    )  # the caller has found it, perhaps from its own folder and by its own variable
+    # the caller has found it, perhaps from its own folder and by its own variable
+    root = str(memory.root)
     try:
         found = respond(
             event,

@@ -43,10 +43,8 @@ _ANSWER_S = 30.0
 _HANDOVER_S = 2.0
 _LAST_ANSWERS_S = 1.0
 _AT_ONCE = 4  # calls; more would only take turns, and nobody would hear that they are alive
-_SOILED = (
-    "index_rebuilt",
-    "index_reopened",
-)  # told once by a command, and by a memory for as long as it is open
+# told once by a command, and by a memory for as long as it is open
+_SOILED = ("index_rebuilt", "index_reopened")
 
 
 def serve(here: Workspace, place: Place, env: Mapping[str, str]) -> bool:
@@ -103,9 +101,8 @@ class Engine:
         self._here, self._place, self._env = here, place, env
         self._hosted = memory is not None
         self._files = (user_file(env), here.root / WORKSPACE_FILE)
-        self._signature = (
-            self._sign()
-        )  # before they are read, so that no change in between is missed
+        # before they are read, so that no change in between is missed
+        self._signature = self._sign()
         self._settings: Settings = load(here.root, env=env, flags=here.flags)
         self._memory = memory
         self._ready, self._ended = asyncio.Event(), asyncio.Event()
@@ -113,10 +110,8 @@ class Engine:
         self._windows = self._calls = self._answered = 0
         self._begun = time.time()
         self._inode = 0
-        self._wanted = {
-            "search": 0.0,
-            "host": time.monotonic() + self._settings.engine.idle_s,
-        }  # until when, and by whom
+        # until when, and by whom
+        self._wanted = {"search": 0.0, "host": time.monotonic() + self._settings.engine.idle_s}
 
     async def serve(self) -> None:
         """Listens, opens the memory, and answers until it is not needed or must not answer any
@@ -381,9 +376,8 @@ class _Lines:
         self._asked = asyncio.Event()
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        with contextlib.suppress(
-            OSError, ValueError
-        ):  # a line that is too long ends the window; its client goes on alone
+        # a line that is too long ends the window; its client goes on alone
+        with contextlib.suppress(OSError, ValueError):
             while line := await self._reader.readline():
                 self._pending.asked(line)
                 self._asked.set()

@@ -31,11 +31,8 @@ from notewell.surfaces.engine.attach import (
 from notewell.surfaces.engine.place import is_busy
 from notewell.surfaces.engine.thin import Asked
 
-_START_S, _OTHER_S, _POLL_S = (
-    20.0,
-    6.0,
-    0.02,
-)  # for an engine that we start, for one that somebody else has
+# for an engine that we start, for one that somebody else has
+_START_S, _OTHER_S, _POLL_S = (20.0, 6.0, 0.02)
 _GREETING_S = 2.0  # a server of our own would take longer, and many times the memory
 _SOON_S = (
     60.0  # an engine that hung, or was lost twice within this time, is not asked again for so long
@@ -152,12 +149,8 @@ class _Own:
 
     def __init__(self, asked: Asked) -> None:
         env = {**os.environ, "NOTEWELL_ENGINE_ENABLED": "0"}
-        here = [
-            "--workspace",
-            asked.root,
-            "--cwd",
-            asked.given["cwd"],
-        ]  # the last one of each is meant
+        # the last one of each is meant
+        here = ["--workspace", asked.root, "--cwd", asked.given["cwd"]]
         self._process = Piped([*NOTEWELL, *sys.argv[1:], *here], env, quiet=False)
         self.inlet: int | socket.socket = selectable(self._process.stdout.fileno())
 
@@ -216,10 +209,8 @@ class Pipe:
         self._server: Server | None = None
         self._pending = Pending()
         self._handshake: list[bytes] = []
-        self._greeting, self._greeted = (
-            "",
-            False,
-        )  # the id of the handshake, and whether the client has its answer
+        # the id of the handshake, and whether the client has its answer
+        self._greeting, self._greeted = ("", False)
         self._lost_at = -_SOON_S
         self._heard_at = 0.0  # when it was asked or heard
         self._open = True

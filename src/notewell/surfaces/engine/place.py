@@ -54,11 +54,8 @@ VARIABLES = frozenset(
     )
 )
 _OWN = "NOTEWELL_"
-_BESIDE = (
-    "NOTEWELL_WORKSPACE",
-    "NOTEWELL_TOKEN",
-    "NOTEWELL_ENGINE_ENABLED",
-)  # known by other means, or of no effect
+# known by other means, or of no effect
+_BESIDE = ("NOTEWELL_WORKSPACE", "NOTEWELL_TOKEN", "NOTEWELL_ENGINE_ENABLED")
 
 
 class Peer(NamedTuple):

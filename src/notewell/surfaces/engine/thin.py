@@ -233,9 +233,8 @@ def _hook(arguments: Sequence[str], env: Mapping[str, str]) -> Asked | None:
 
     read = Sent()
     sent = read.within(_SOON_S)
-    if (
-        sent is None
-    ):  # the settings with the deadline take as long to load as a whole answer of an engine
+    # the settings with the deadline take as long to load as a whole answer of an engine
+    if sent is None:
         sent = read.within(user_deadline(env))
     if sent is None:
         return Asked("", Place("", ""), "", sent=read)

@@ -40,8 +40,10 @@ _TASK = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[ \]\s+(\S.*)$")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(?!\[ \])")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n(?=\s*(?:[-*+]|\d+[.)])\s)|\n\n+")
 _DECIDED = lazy_compile(
-    r"(?i)\b(?:decisions?|decided|agreed (?:with|on|that|to)|we agreed|from now on|entscheidung|entschieden|beschlossen"
-    r"|décision|décidé|decisión|decidimos|decidido|decisão|besluit|besloten|decisione|deciso)\b|决定|決定|결정"
+    r"(?i)\b(?:decisions?|decided|agreed (?:with|on|that|to)|we agreed|from now on"
+    r"|entscheidung|entschieden|beschlossen"
+    r"|décision|décidé|decisión|decidimos|decidido|decisão"
+    r"|besluit|besloten|decisione|deciso)\b|决定|決定|결정"
 )
 _PREFERRED = lazy_compile(
     r"(?i)\b(?:preferences?|prefers?|house rules|working together|bevorzugt|vorlieben|préfère"

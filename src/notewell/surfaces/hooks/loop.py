@@ -154,9 +154,8 @@ def _bounded(call: Call) -> Settings:
 
     own = load(call.root, env=call.env)
     sync_s = own.hook.sync_s if call.sync_s is None else call.sync_s
-    wait_s = min(
-        own.embed.deadline_s, own.hook.deadline_s / 2
-    )  # so that keywords answer if the model is late
+    # so that keywords answer if the model is late
+    wait_s = min(own.embed.deadline_s, own.hook.deadline_s / 2)
     return changed(
         own, {"search.scan_s": sync_s, "embed.budget_s": 0.0, "embed.deadline_s": wait_s}
     )
@@ -218,9 +217,8 @@ def keep_later(call: Call, *, every_s: float) -> None:
     if call.warm is None and _journal(call.env).due(call.root, every_s):
         wait = [] if every_s else ["--wait"]
         root = absolute(str(call.root))
-        with contextlib.suppress(
-            OSError
-        ):  # where no process can be started, the next search does it
+        # where no process can be started, the next search does it
+        with contextlib.suppress(OSError):
             detached([*NOTEWELL, "hook", "keep", *wait, "--workspace", root], call.env)
 
 

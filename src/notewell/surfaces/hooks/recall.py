@@ -47,9 +47,8 @@ def recall(
             able = notes  # somebody wrote them to be read again
         if able and able[0].chunk.content_hash in given:
             return taken
-        best: dict[
-            str, Hit
-        ] = {}  # of one note the best passage: the others are as sure, and seldom what is asked for
+        # of one note the best passage: the others are as sure, and seldom what is asked for
+        best: dict[str, Hit] = {}
         for hit in able:
             if hit.chunk.content_hash not in given:
                 best.setdefault(hit.chunk.path, hit)

@@ -93,9 +93,8 @@ def planned(name: str, title: str, edit: Edit, *, undo: bool) -> Change:
     try:
         if not undo:
             without = edit.drop(before, "") if file.exists() and not kept.exists() else None
-            keep = (
-                without if without or without == before else None
-            )  # nothing is kept of a file that was all ours
+            # nothing is kept of a file that was all ours
+            keep = without if without or without == before else None
             return Change(name, file, before, edit.put(before), keep=keep)
         was = read(kept)
         after = edit.drop(before, was)

@@ -255,8 +255,9 @@ AGENTS: Mapping[str, Agent] = {
             (),
             folder="~/.openclaw/",
             finds="the workspace of each of its agents",
-            note="memory-notewell has the memory slot of OpenClaw; it is loaded by plugins.load.paths, and so comes "
-            "before the bundled memory-core, which stays loaded for dreaming (docs/openclaw.md has other ways)",
+            note="memory-notewell has the memory slot of OpenClaw; it is loaded by "
+            "plugins.load.paths, and so comes before the bundled memory-core, which stays loaded "
+            "for dreaming (docs/openclaw.md has other ways)",
         ),
         Agent(
             "hermes",

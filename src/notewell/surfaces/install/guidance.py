@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 DESCRIPTION = (
-    "Search the notes and earlier conversations of this workspace before you answer anything about earlier work, "
-    "decisions, people, dates or preferences, and remember what should last."
+    "Search the notes and earlier conversations of this workspace before you answer anything "
+    "about earlier work, decisions, people, dates or preferences, and remember what should last."
 )
 GUIDE = """# Memory
 
-The `notewell` server holds the notes and earlier conversations of this workspace. What it adds to a prompt by itself is
+The `notewell` server holds the notes and earlier conversations of this workspace. What it adds \
+to a prompt by itself is
 quoted from them. In a shell, `notewell "question"` asks the same memory.
 
 ## Search
 
-- Call `memory_search` with the question in natural words before you answer or decide anything that may have come up
+- Call `memory_search` with the question in natural words before you answer or decide anything \
+that may have come up
   before: earlier work, decisions, people, dates, preferences, open tasks.
 - Read more of a hit with `memory_get`, and what came before and after it with `memory_timeline`.
 - A confidence below 0.3 is a hint, not an answer. If nothing fits, say that you looked.
@@ -26,7 +28,8 @@ quoted from them. In a shell, `notewell "question"` asks the same memory.
 
 ## Remember
 
-- Call `memory_remember` with one plain sentence when the user decides something, states a preference or a lasting fact,
+- Call `memory_remember` with one plain sentence when the user decides something, states a \
+preference or a lasting fact,
   or a lesson cost effort. Pass the id of a passage that it replaces as `supersedes`.
 - Do not remember secrets, guesses, what the code says anyway, or what you have just recalled.
 - Call `memory_forget` only when the user asks for it.

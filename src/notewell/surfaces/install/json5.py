@@ -234,9 +234,8 @@ def _cut(text: str, start: int, end: int, before: int | None) -> str:
     elif (
         before is not None and (comma := text.find(",", before)) < start
     ):  # the last one: remove the comma before it
-        if (
-            text[comma + 1 : start].isspace() and "\n" not in text[comma:start]
-        ):  # on one line with the one before it
+        # on one line with the one before it
+        if text[comma + 1 : start].isspace() and "\n" not in text[comma:start]:
             return text[:comma] + text[end:]
         text = text[:comma] + text[comma + 1 :]
         start, end = start - 1, end - 1
@@ -290,4 +289,7 @@ def _appended(
     )
     note = rest[0] if rest else ""  # a comment at the end of the line above stays there
     habit = "," if comma else ""  # keep a trailing comma where the file has one
-    return f"{text[: last.end]}{text[last.end : end] or ','}{note}{gap}{member}{habit}{text[end + len(note) :]}"
+    return (
+        f"{text[: last.end]}{text[last.end : end] or ','}{note}"
+        f"{gap}{member}{habit}{text[end + len(note) :]}"
+    )

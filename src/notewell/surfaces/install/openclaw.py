@@ -164,18 +164,19 @@ def _pipeline(take: Any, ours: dict[str, Any], notes: list[str]) -> None:
     mixes, lam = take("query.hybrid.mmr.enabled"), take("query.hybrid.mmr.lambda")
     if (vector, text) not in ((None, None), (0.7, 0.3)):
         notes.append(
-            "memorySearch.query.hybrid weights: the default profile sets weights by the question; to keep yours set"
-            f' search.fusion = "weighted(vector={vector}, text={text})"'
+            "memorySearch.query.hybrid weights: the default profile sets weights by the question;"
+            f' to keep yours set search.fusion = "weighted(vector={vector}, text={text})"'
         )
     if decays:
         notes.append(
-            "memorySearch.query.hybrid.temporalDecay: off in the default profile, because it loses old but true facts;"
-            f' to use it, add "decay(half_life_days={half_life or 30}, floor=0.3)" to search.stages'
+            "memorySearch.query.hybrid.temporalDecay: off in the default profile, because it loses"
+            f" old but true facts; to use it, add"
+            f' "decay(half_life_days={half_life or 30}, floor=0.3)" to search.stages'
         )
     if mixes:
         notes.append(
-            "memorySearch.query.hybrid.mmr: the default profile already spreads hits over notes; to use it, add"
-            f' "mmr(lambda={lam or 0.7})" to search.stages'
+            "memorySearch.query.hybrid.mmr: the default profile already spreads hits over notes;"
+            f' to use it, add "mmr(lambda={lam or 0.7})" to search.stages'
         )
     if ours.get("sources") == []:
         del ours["sources"]

@@ -243,8 +243,8 @@ REFERENCE = Param(
     "reference",
     str,
     (
-        "a passage or note: an id, a citation, a path with or without lines or a heading, or a note's "
-        "name"
+        "a passage or note: an id, a citation, a path with or without lines or a heading, "
+        "or a note's name"
     ),
     required=True,
 )

@@ -157,9 +157,8 @@ class Guard:
         elif self.door.loopback and scope["path"] == "/" and _LOCALHOST.match(headers["host"]):
             await _by_address(scope, headers["host"])(scope, receive, _strict(send))
         else:
-            with contextlib.suppress(
-                ClientDisconnect
-            ):  # nobody is there to be told, and it is not our fault
+            # nobody is there to be told, and it is not our fault
+            with contextlib.suppress(ClientDisconnect):
                 await self.app(scope, _limited(receive), _strict(send))
 
     def _stranger(self, scope: Scope, headers: Headers) -> tuple[int, str, str, str] | None:

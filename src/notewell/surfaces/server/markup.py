@@ -132,9 +132,8 @@ def _tokens(text: str, resolve: Resolve, offset: int | None) -> tuple[list[Token
             while last > first + 1 and not lines[last - 1].strip():
                 last -= 1  # the blank line after a list is not a part of it
             token.attrSet("data-line", f"{first + offset + 1}-{last + offset}")
-        if style := token.attrs.pop(
-            "style", ""
-        ):  # of a cell; the page's policy allows no style in an element
+        # of a cell; the page's policy allows no style in an element
+        if style := token.attrs.pop("style", ""):
             token.attrSet("class", str(style).replace("text-align:", "align-"))
         _link(token.children or [], resolve)
     return tokens, env

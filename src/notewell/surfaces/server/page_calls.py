@@ -312,8 +312,8 @@ def _empty(memory: Memory) -> dict[str, Any]:
         "sentences": [
             "Nothing is remembered here yet.",
             (
-                f"notewell reads the Markdown notes in {memory.root.name}, and what agents write into "
-                "memory/ there."
+                f"notewell reads the Markdown notes in {memory.root.name}, and what agents write "
+                "into memory/ there."
             ),
             more,
         ],

@@ -45,17 +45,15 @@ class Upkeep:
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(StoreError):
             self.memory.searcher.record_shown()
-        self._watch.stop(
-            timeout_s=0.0
-        )  # closing the memory waits for the watch, after it has released the models
+        # closing the memory waits for the watch, after it has released the models
+        self._watch.stop(timeout_s=0.0)
 
     def _warm_up(self) -> None:
         model = self.memory.embedder
         if model is not None:
             try:
-                model.embed(
-                    ["ready", "steady"], "query"
-                )  # the first alone would not load all of a vocabulary
+                # the first alone would not load all of a vocabulary
+                model.embed(["ready", "steady"], "query")
             except EmbedderError:
                 return  # the first search reports what is wrong
 
