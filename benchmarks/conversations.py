@@ -22,9 +22,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _WORDS = """
-port staging ledger invoice deploy tunnel proxy cache queue token session schema index batch worker retry cron timeout
-socket branch merge review release rollback migrate bucket region replica shard vector keyword chunk note memory agent
-prompt model answer question customer price report budget meeting decision owner deadline garden boat
+port staging ledger invoice deploy tunnel proxy cache queue token session schema index batch worker
+retry cron timeout socket branch merge review release rollback migrate bucket region replica shard
+vector keyword chunk note memory agent prompt model answer question customer price report budget
+meeting decision owner deadline garden boat
 """.split()  # noqa: SIM905 - easier to read
 _TURNS = 12
 _START = 1_767_225_600  # 2026-01-01
@@ -105,10 +106,10 @@ def _goose(
     file.parent.mkdir(parents=True)
     with apsw.Connection(str(file)) as db:
         db.execute(
-            "CREATE TABLE sessions (id TEXT PRIMARY KEY, name TEXT, description TEXT, session_type TEXT DEFAULT 'user',"
-            " working_dir TEXT, updated_at TIMESTAMP);"
-            "CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content_json TEXT,"
-            " created_timestamp INTEGER, metadata_json TEXT);"
+            "CREATE TABLE sessions (id TEXT PRIMARY KEY, name TEXT, description TEXT,"
+            " session_type TEXT DEFAULT 'user', working_dir TEXT, updated_at TIMESTAMP);"
+            "CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT,"
+            " content_json TEXT, created_timestamp INTEGER, metadata_json TEXT);"
             "CREATE INDEX idx_messages_session ON messages(session_id);"
         )
         for number in numbers:
@@ -131,8 +132,8 @@ def _goose(
                     )
                     db.execute(
                         (
-                            "INSERT INTO messages (session_id, role, content_json, created_timestamp) "
-                            "VALUES (?, ?, ?, ?)"
+                            "INSERT INTO messages (session_id, role, content_json, "
+                            "created_timestamp) VALUES (?, ?, ?, ?)"
                         ),
                         row,
                     )

@@ -127,9 +127,8 @@ class Corpus:
                 .rstrip(self._stop)
                 .lower()
             )
-            words, most = (
-                (line.split(), 8) if self._space else (list(line), 16)
-            )  # two characters are about a word
+            # two characters are about a word
+            words, most = (line.split(), 8) if self._space else (list(line), 16)
             start = self._random.randrange(max(1, len(words) - most + 2))
             about = self._space.join(
                 words[start : start + self._random.randint(most * 3 // 8, most)]

@@ -168,8 +168,8 @@ def measured(root: Path, planted: Sequence[Fact], *, with_peers: bool) -> list[s
     )
     lines = [
         (
-            f"- first answer: {first}; the newest planted fact was {'' if soon else 'not '}among its "
-            "hits"
+            f"- first answer: {first}; the newest planted fact was {'' if soon else 'not '}among "
+            "its hits"
         ),
         f"- full index by keywords: {full}, {len(chunks):,} passages, {memory_mb:.0f} MB of memory",
         "",

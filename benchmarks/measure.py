@@ -50,7 +50,9 @@ def peak():
     try:
         kib = int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1])
     except OSError:
-        kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform == "darwin" else 1)
+        kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (
+            1024 if sys.platform == "darwin" else 1
+        )
     sys.stderr.write(f"\\npeak {kib}\\n")
 atexit.register(peak)
 from notewell.surfaces.cli.main import main
@@ -244,9 +246,8 @@ class SearchContext:
             with self.open(consolidate=False) as memory:
                 begun, wall = cpu_s(), time.perf_counter()
                 self.chunks = memory.sync(embed=False).chunks
-                rates["put"].append(
-                    self.chunks / (cpu_s() - begun)
-                )  # with the process that reads ahead
+                # with the process that reads ahead
+                rates["put"].append(self.chunks / (cpu_s() - begun))
                 rates["put_wall"].append(self.chunks / (time.perf_counter() - wall))
                 begun = time.process_time()
                 rates["cut"].append(self._cut(memory.store) / (time.process_time() - begun))

@@ -21,25 +21,29 @@ from pathlib import Path
 import notewell.surfaces
 
 _NOUNS = """
-    air anchor apple apron arch arrow autumn axe badge bag bakery ball bank barn basket bath beach bean bear bed bee
-    bell belt bench berry bike bird blade blanket boat bolt bone book boot bottle bowl box branch brass bread breeze
-    brick bridge brook broom brush bucket bulb butter button cabin cable cake camp candle canyon card cargo carpet
-    cart castle cave cedar chain chair chalk cheese cherry chest chimney circle city clay cliff clock cloud coal coast
-    coat coffee coin comb copper corn cottage cotton cream creek crow crown cup curtain dairy dawn deer desert desk
-    dish dock door dove drawer dress drum duck dust eagle earth egg elbow engine farm feather fence fern ferry field
-    finger fire fish flag flame flax floor flour flower fog forest fork fox frame frost fruit garden garlic gate ghost
-    glass glove goat gold grain grape grass gravel guitar hail hall hammer harbour harvest hat hawk hay heart hedge
-    herb hill hinge honey hood hook horn horse house ice ink iron island ivy jacket jar jewel kettle key kitchen kite
-    knee knife ladder lake lamp lantern lark leaf leather lemon letter lid light lily lime linen lion lock log loom
-    maple marble market marsh mast meadow meal metal milk mill mint mirror moon moss moth mountain mouse mud music
-    nail needle nest net night nut oak oar oat ocean oil olive onion orchard oven owl paddle page paint palm pan paper
-    path peach pear pearl pebble pen pepper piano pier pillow pine pipe pitcher plate plough plum pocket pole pond
-    poppy porch pot potato powder pump quilt rabbit rail rain raven reed ribbon rice ridge ring river road robin rock
-    roof root rope rose rudder rug sail salt sand saw scarf sea seed shade sheep shelf shell ship shoe shore shovel
-    silk silver sky sled sleeve smoke snow soap sock soil song spade spark spice spoon spring stable star steam steel
-    stone storm stove straw stream street string sugar summer sun swan table tail tea tent thread thunder tide tile
-    timber tin tower town trail train tree trunk tulip tunnel turf valley vase velvet vest vine violet wagon wall
-    walnut water wave wax wheat wheel whistle willow wind window wine wing winter wire wolf wood wool yard
+    air anchor apple apron arch arrow autumn axe badge bag bakery ball bank barn basket bath beach
+    bean bear bed bee bell belt bench berry bike bird blade blanket boat bolt bone book boot bottle
+    bowl box branch brass bread breeze brick bridge brook broom brush bucket bulb butter button
+    cabin cable cake camp candle canyon card cargo carpet cart castle cave cedar chain chair chalk
+    cheese cherry chest chimney circle city clay cliff clock cloud coal coast coat coffee coin comb
+    copper corn cottage cotton cream creek crow crown cup curtain dairy dawn deer desert desk dish
+    dock door dove drawer dress drum duck dust eagle earth egg elbow engine farm feather fence fern
+    ferry field finger fire fish flag flame flax floor flour flower fog forest fork fox frame frost
+    fruit garden garlic gate ghost glass glove goat gold grain grape grass gravel guitar hail hall
+    hammer harbour harvest hat hawk hay heart hedge herb hill hinge honey hood hook horn horse house
+    ice ink iron island ivy jacket jar jewel kettle key kitchen kite knee knife ladder lake lamp
+    lantern lark leaf leather lemon letter lid light lily lime linen lion lock log loom maple marble
+    market marsh mast meadow meal metal milk mill mint mirror moon moss moth mountain mouse mud
+    music nail needle nest net night nut oak oar oat ocean oil olive onion orchard oven owl paddle
+    page paint palm pan paper path peach pear pearl pebble pen pepper piano pier pillow pine pipe
+    pitcher plate plough plum pocket pole pond poppy porch pot potato powder pump quilt rabbit rail
+    rain raven reed ribbon rice ridge ring river road robin rock roof root rope rose rudder rug sail
+    salt sand saw scarf sea seed shade sheep shelf shell ship shoe shore shovel silk silver sky sled
+    sleeve smoke snow soap sock soil song spade spark spice spoon spring stable star steam steel
+    stone storm stove straw stream street string sugar summer sun swan table tail tea tent thread
+    thunder tide tile timber tin tower town trail train tree trunk tulip tunnel turf valley vase
+    velvet vest vine violet wagon wall walnut water wave wax wheat wheel whistle willow wind window
+    wine wing winter wire wolf wood wool yard
 """.split()  # noqa: SIM905 - words read better than a column of quotes
 _VOCABULARY = 12_000
 _TOPIC_SHARE = 0.25

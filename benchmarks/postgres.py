@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-os.environ.setdefault(
-    "OPENBLAS_NUM_THREADS", "1"
-)  # as the `notewell` command does, before numpy is loaded
+# as the `notewell` command does, before numpy is loaded
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import numpy as np
@@ -402,10 +401,14 @@ def main(arguments: Sequence[str]) -> int:
         probe.close()
     page = f"""# The PostgreSQL store next to the SQLite store
 
-Written by `make bench-postgres`. {asked.chunks:,} passages of about {TOKENS} tokens with vectors of {one.model.dim}
-numbers, {asked.questions} questions; {version} on the same machine over a local socket; {host["processor"]},
-{host["cores"]} cores of which {host["free_cores"]:g} were free, {host["memory_gb"]:g} GB, Python {host["python"]},
-SQLite {host["sqlite"]}. Times are the median / the 95th percentile of one client; a hybrid search does not look at the
+Written by `make bench-postgres`. {asked.chunks:,} passages of about {TOKENS} tokens with \
+vectors of {one.model.dim}
+numbers, {asked.questions} questions; {version} on the same machine over a local socket; \
+{host["processor"]},
+{host["cores"]} cores of which {host["free_cores"]:g} were free, {host["memory_gb"]:g} GB, \
+Python {host["python"]},
+SQLite {host["sqlite"]}. Times are the median / the 95th percentile of one client; a hybrid search \
+does not look at the
 files and is given the vector of the question.
 
 {table(["what", "SQLite", "PostgreSQL"], rows)}
@@ -416,7 +419,19 @@ Bytes a passage in the database, by table; `rows` are rows of the table for each
 
 ## {asked.spread:,} passages over several workspaces, times in ms
 
-{table(["workspaces", "passages each", "loaded, passages/s", "keyword leg", "vector leg", "hybrid"], spreads)}
+{
+        table(
+            [
+                "workspaces",
+                "passages each",
+                "loaded, passages/s",
+                "keyword leg",
+                "vector leg",
+                "hybrid",
+            ],
+            spreads,
+        )
+    }
 
 ## Workers that share one re-embed
 

@@ -25,9 +25,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-os.environ.setdefault(
-    "OPENBLAS_NUM_THREADS", "1"
-)  # as the `notewell` command does, before numpy is loaded
+# as the `notewell` command does, before numpy is loaded
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import peers
@@ -59,17 +58,20 @@ _TITLES = tuple(
     .replace("evidence", "evidence recall")
     for name in _COLUMNS
 )
-_INTRO = """# Public memory sets
-
-Retrieval alone: no model writes or judges an answer. Each section was written by the command under its title.
-Session: a file counts by its first passage; hit@k is 1 if one of the first k sessions has evidence (`recall_any@k` in
-reports of LongMemEval). Turn: hit@k is 1 if one of the first k passages contains a turn with evidence. Evidence
-recall@k is the share of the turns with evidence that the first k passages contain. Questions without evidence are
-left out. The peers got our passages, our model's vectors and the same questions, and returned their 50 best: only the
-ranking differs. ms is the median of one question in a running process, without the model's time; where a workspace has
-one question, as in LongMemEval, it is that of a first search, which also loads the index. These sets were also
-used to choose the weights of the default profile; [QUALITY.md](QUALITY.md) shows what weights do on a set left out.
-"""
+_INTRO = (
+    "# Public memory sets\n\n"
+    "Retrieval alone: no model writes or judges an answer. Each section was written by the "
+    "command under its title.\nSession: a file counts by its first passage; hit@k is 1 if one of "
+    "the first k sessions has evidence (`recall_any@k` in\nreports of LongMemEval). Turn: hit@k "
+    "is 1 if one of the first k passages contains a turn with evidence. Evidence\nrecall@k is the "
+    "share of the turns with evidence that the first k passages contain. Questions without "
+    "evidence are\nleft out. The peers got our passages, our model's vectors and the same "
+    "questions, and returned their 50 best: only the\nranking differs. ms is the median of one "
+    "question in a running process, without the model's time; where a workspace has\none "
+    "question, as in LongMemEval, it is that of a first search, which also loads the index. These "
+    "sets were also\nused to choose the weights of the default profile; [QUALITY.md](QUALITY.md) "
+    "shows what weights do on a set left out.\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +130,8 @@ def _ours(
     for name, memory in runner.memories(one, model, None, lambda *_: None):
         asked = [q for q in one.questions if q.workspace == name]
         if model is not None:
-            model.embed(
-                [q.text for q in asked], "query"
-            )  # so that no figure has the model's time in it
+            # so that no figure has the model's time in it
+            model.embed([q.text for q in asked], "query")
         yield name, memory, asked, {p: [_search(memory, q, p) for q in asked] for p in profiles}
 
 

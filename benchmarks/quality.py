@@ -66,12 +66,13 @@ def page(runs: list[runner.Run], model: str, took_s: float, *, most: int) -> str
         "# Quality",
         "",
         (
-            f"notewell {__version__}, {model}, Python {platform.python_version()}; {took_s / 60:.0f} minutes. "
-            "Produced by `make quality SETS=folder`; the sets are public and are not part of this repository."
+            f"notewell {__version__}, {model}, Python {platform.python_version()}; "
+            f"{took_s / 60:.0f} minutes. Produced by `make quality SETS=folder`; the sets are "
+            "public and are not part of this repository."
         ),
         (
-            "File level: a file has the rank of its first passage. The first 50 hits count, without a "
-            "threshold."
+            "File level: a file has the rank of its first passage. The first 50 hits count, "
+            "without a threshold."
         ),
         f"Of sets with more than {most:,} questions, every n-th was asked.",
         (
@@ -151,8 +152,9 @@ def left_out(saved: Path) -> list[str]:
         "## Left out",
         "",
         (
-            "nDCG@10 of the weights of `make tune`: fitted on all sets, and fitted again without the set in question; "
-            f"{tuned['questions']} questions of each set at most, before the stages. {same}"
+            "nDCG@10 of the weights of `make tune`: fitted on all sets, and fitted again without "
+            f"the set in question; {tuned['questions']} questions of each set at most, before the "
+            f"stages. {same}"
         ),
         "",
         *_head(["set", "fitted", "left out", "better leg"]),
@@ -189,8 +191,9 @@ def confidence_left_out(saved: Path) -> list[str]:
         for name, one in tuned["sets"].items()
     ]
     text = (
-        "Confidence fitted without the set in question: the calibration error of the first six hits, and how often the "
-        "best hit of a question with an answer is surer than that of one without (none) or of another set (other). "
+        "Confidence fitted without the set in question: the calibration error of the first six "
+        "hits, and how often the best hit of a question with an answer is surer than that of one "
+        "without (none) or of another set (other). "
     )
     return [
         "## Confidence, left out",

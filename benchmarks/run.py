@@ -14,9 +14,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault(
-    "OPENBLAS_NUM_THREADS", "1"
-)  # as the `notewell` command does, before numpy is loaded
+# as the `notewell` command does, before numpy is loaded
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from measure import FULL, QUICK, Figure, SearchContext, machine, number
 
@@ -51,8 +50,9 @@ def about(host: dict[str, Any], notes: int) -> str:
     """The machine and the size in a sentence."""
     return (
         f"{notes:,} notes on {host['processor']}, {host['cores']} cores"
-        f" of which {host['free_cores']:g} were to be had, {host['memory_gb']:g} GB, {host['system']},"
-        f" Python {host['python']}, SQLite {host['sqlite']}, load {host['load']:g} at the start"
+        f" of which {host['free_cores']:g} were to be had, {host['memory_gb']:g} GB,"
+        f" {host['system']}, Python {host['python']}, SQLite {host['sqlite']},"
+        f" load {host['load']:g} at the start"
     )
 
 

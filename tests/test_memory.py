@@ -754,9 +754,8 @@ with Memory.open(sys.argv[1], embed__model=sys.argv[2]) as memory:
 """
 
 
-@pytest.mark.parametrize(
-    "model", ["hashed@256", "local"]
-)  # the second one loads its weights on another thread
+# the second one loads its weights on another thread
+@pytest.mark.parametrize("model", ["hashed@256", "local"])
 def test_the_first_search_of_a_process_loads_numpy_before_it_starts_a_thread(
     root: Path, write: Write, model: str
 ) -> None:

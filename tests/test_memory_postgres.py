@@ -450,9 +450,8 @@ def test_what_a_worker_that_died_had_claimed_is_done_by_another(
     assert memory.store.shared is not None
     model = memory.embedder
     assert model is not None
-    assert (
-        len(memory.store.shared.claim(model.id, 7, 0.8)) == 7
-    )  # by one that is never heard of again
+    # by one that is never heard of again
+    assert len(memory.store.shared.claim(model.id, 7, 0.8)) == 7
     report = memory.embed_shared()
     assert (report.embedded, report.pending) == (20, 0)
     memory.close()

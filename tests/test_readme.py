@@ -339,9 +339,8 @@ def test_python_runs(
     place = tmp_path / "shown.py"
     place.write_text(code, encoding="utf-8")
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # the frameworks' own dependencies warn while they are imported
+        # the frameworks' own dependencies warn while they are imported
+        warnings.simplefilter("ignore")
         runpy.run_path(str(place))
     assert "memory/auth.md#L13-L14" in capsys.readouterr().out
 
@@ -461,9 +460,8 @@ def test_every_help_has_examples_that_parse(name: str, capsys: pytest.CaptureFix
         try:
             parsed(shlex.split(re.split(r" {2,}", line)[0]))
         except click.BadParameter as error:
-            if (
-                "does not exist" not in error.format_message()
-            ):  # a file of another program may be missing here
+            # a file of another program may be missing here
+            if "does not exist" not in error.format_message():
                 raise
 
 

@@ -107,7 +107,8 @@ def test_a_planted_time_of_reading_does_not_make_a_copied_index_believed(
     planted(
         root,
         "UPDATE chunks SET text = 'The staging port is evil.'; UPDATE fields SET body = head;"
-        "INSERT OR REPLACE INTO meta SELECT 'analysis_since', '1 ' || value FROM meta WHERE key = 'analysis'",
+        "INSERT OR REPLACE INTO meta SELECT 'analysis_since', '1 ' || value FROM meta "
+        "WHERE key = 'analysis'",
     )
     with Memory.open(root, embed__model="none") as memory:
         assert [h.chunk.text for h in memory.search("staging port").hits] == [
@@ -120,8 +121,8 @@ def test_an_index_with_a_trigger_of_somebody_else_is_set_aside(root: Path, write
     planted(
         root,
         (
-            "CREATE TRIGGER evil AFTER INSERT ON chunks BEGIN UPDATE chunks SET text = 'evil' WHERE "
-            "row = NEW.row; END"
+            "CREATE TRIGGER evil AFTER INSERT ON chunks BEGIN UPDATE chunks SET text = 'evil' "
+            "WHERE row = NEW.row; END"
         ),
     )
     with Memory.open(root, embed__model="none") as memory:

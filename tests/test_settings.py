@@ -386,9 +386,8 @@ def test_a_workspace_file_may_lower_an_amount_and_never_raise_it(
     ) as caught:
         load(root, env=env)
     assert env_name(key) in caught.value.hint
-    mine = user(
-        env, f"{key} = {default * 20}\nchunk.tokens = 10_000"
-    )  # of which half may be repeated
+    # of which half may be repeated
+    mine = user(env, f"{key} = {default * 20}\nchunk.tokens = 10_000")
     assert load(root, env=env).get(key) == default * 10, "you allow more"
     own(root, f"{key} = {default}")
     user(env, f"{key} = {type(default)(default / 4)}")

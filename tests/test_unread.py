@@ -96,8 +96,9 @@ def test_what_cannot_be_read_is_named_by_every_search_whose_scope_it_is_in(
         assert paths(found) == ["memory/other.md"]
         (unread,) = [n for n in found.notices if n.code == "unread_notes"]
         assert unread.message == (
-            "3 notes cannot be read, so this answer may miss something: memory/gone.md (cannot be read: No such file or"
-            " directory), memory/pipe.md (not a regular file), memory/2026-02-10.md (a binary file)"
+            "3 notes cannot be read, so this answer may miss something: memory/gone.md (cannot be"
+            " read: No such file or directory), memory/pipe.md (not a regular file),"
+            " memory/2026-02-10.md (a binary file)"
         )
         assert ".notewellignore" in unread.hint
     assert "unread_notes" in notices(memory.search("heron", sync=False))

@@ -44,10 +44,8 @@ WHY = {
     "uvicorn": "the server under `notewell serve`",
 }
 OURS = {"notewell-model": "MIT"}
-HOMES = {
-    "notewell": ROOT / "src/notewell",
-    "notewell-model": ROOT / "model/src/notewell_model",
-}  # in a checkout
+# in a checkout
+HOMES = {"notewell": ROOT / "src/notewell", "notewell-model": ROOT / "model/src/notewell_model"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 MUSL = ("musllinux_1_1_x86_64", "musllinux_1_1_aarch64")
-NO_WHEEL = (
-    "onnxruntime",
-    "sentencepiece",
-)  # have no wheel for musl; the model cannot run there, keywords answer
+# have no wheel for musl; the model cannot run there, keywords answer
+NO_WHEEL = ("onnxruntime", "sentencepiece")
 
 
 def epoch(root: Path = ROOT) -> str:

@@ -174,9 +174,8 @@ def registered() -> Mapping[str, Any]:
         "identifier": NAME,
         "version": __version__,
         "runtimeHint": "uvx",
-        "runtimeArguments": [
-            {"type": "named", "name": "--with", "value": "mcp>=2.3"}
-        ],  # what notewell[mcp] brings
+        # what notewell[mcp] brings
+        "runtimeArguments": [{"type": "named", "name": "--with", "value": "mcp>=2.3"}],
         "transport": {"type": "stdio"},
         "packageArguments": [{"type": "positional", "value": "mcp"}, folder],
     }

@@ -79,8 +79,8 @@ class Figures:
 
     def __str__(self) -> str:
         return (
-            f"precision {self.precision:.3f}  found {self.found:.3f}  talk {self.talk:.3f}  off {self.off:.3f}  "
-            f"unanswerable {self.none:.3f}"
+            f"precision {self.precision:.3f}  found {self.found:.3f}  talk {self.talk:.3f}  "
+            f"off {self.off:.3f}  unanswerable {self.none:.3f}"
         )
 
     @property

@@ -56,8 +56,8 @@ def host(one: Agent) -> str:
     if one.skill:
         lines += [
             (
-                f"A skill in `{one.folder}{one.skill}` says when to search, how to cite and when to "
-                "remember."
+                f"A skill in `{one.folder}{one.skill}` says when to search, how to cite and when "
+                "to remember."
             ),
             "",
         ]

@@ -155,9 +155,8 @@ def totals(features: Array, weights: Array) -> Array:
     vector = [i for i, name in enumerate(names) if name.startswith("vector·")]
     rest = [i for i in range(len(names)) if i not in (*lexical, *vector)]
     meaning = features[:, vector] @ weights[vector]
-    counts = (
-        meaning * features[:, names.index("vector·always")] > 0
-    )  # the same sign as the weight of the leg
+    # the same sign as the weight of the leg
+    counts = meaning * features[:, names.index("vector·always")] > 0
     words = np.maximum(0.0, features[:, lexical] @ weights[lexical])
     return np.asarray(words + np.where(counts, meaning, 0.0) + features[:, rest] @ weights[rest])
 

@@ -328,9 +328,8 @@ class Distiller:
                 means = {k: float(torch.stack(v).mean()) for k, v in losses.items() if v}
                 say(f"step {step}: " + ", ".join(f"{k} {v:.3f}" for k, v in means.items()))
                 losses = {k: [] for k in kinds}
-            if (
-                self.plan.seconds and step == _TIMED[0]
-            ):  # the first ones are slow: kernels are compiled
+            # the first ones are slow: kernels are compiled
+            if self.plan.seconds and step == _TIMED[0]:
                 timed = time.monotonic()
             if self.plan.seconds and step == _TIMED[1]:
                 now = time.monotonic()

@@ -5,7 +5,8 @@ pieces of Chinese, Japanese and Korean, and those without letters. The rest is c
 more tokens its loss would cost, summed over word lists of many languages, the training text and the
 scores of the full vocabulary.
 
-    python -m training.vocabulary      writes WORK/weights/pieces.model and kept.npy, and prints a table
+    python -m training.vocabulary      writes WORK/weights/pieces.model and kept.npy, and prints
+                                       a table
 """
 
 import argparse

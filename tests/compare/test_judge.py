@@ -14,8 +14,9 @@ VOCABULARY = (
 WORDS = st.sampled_from(VOCABULARY.split(" "))
 TEXTS = st.one_of(st.text(max_size=80), st.lists(WORDS, max_size=14).map(" ".join))
 LONGER = (
-    "The importer reads every file of the folder, checks its length and its hash, writes a line into the journal and"
-    " moves the file into the archive when all rows were stored without an error"
+    "The importer reads every file of the folder, checks its length and its hash, writes a line"
+    " into the journal and moves the file into the archive when all rows were stored without an"
+    " error"
 )
 
 

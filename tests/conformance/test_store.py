@@ -1013,12 +1013,8 @@ def test_the_nearest_windows_are_those_of_the_passages_asked_for(store: Store) -
         MODEL64, vectors, windows={key: codes for key, codes in packed.items() if codes}
     )
     question = random.standard_normal(64).astype(np.float32)
-    for some in (
-        chunks[:9],
-        chunks[5:],
-        chunks[::-3],
-        chunks[:1],
-    ):  # those of the first are known to the second
+    # those of the first are known to the second
+    for some in (chunks[:9], chunks[5:], chunks[::-3], chunks[:1]):
         found = store.vectors.nearest_windows(MODEL64, question, [c.row for c in some])
         each = [window_codes.nearest([packed[c.content_hash]], question) for c in some]
         expected = {n: one for n, one in enumerate(each) if len(one.passages)}

@@ -17,9 +17,8 @@ from tests.conformance.test_embedder import TEXTS, WEIRD
 from tests.embed.models import Windowed
 
 WORDS = ("harbour", "lamp", "orchard", "bridge") * 10
-LONG = "\n".join(
-    f"Line {n} is about the {word}." for n, word in enumerate(WORDS)
-)  # under 512 pieces
+# under 512 pieces
+LONG = "\n".join(f"Line {n} is about the {word}." for n, word in enumerate(WORDS))
 
 
 class Model(Embedder, Protocol):

@@ -11,11 +11,13 @@ from tests.conftest import Write
 
 NOTES = {
     "memory/router.md": (
-        "# Home network\n\n## Router in the hall\n\nThe Fritz router stands in the hall beside the meter cabinet.\n"
+        "# Home network\n\n## Router in the hall\n\n"
+        "The Fritz router stands in the hall beside the meter cabinet.\n"
         "Its password is printed on the back, under the serial number of the device.\n"
     ),
     "memory/tea.md": (
-        "# Green tea recipe\n\nSteep gunpowder leaves for three minutes in water of eighty degrees.\n"
+        "# Green tea recipe\n\n"
+        "Steep gunpowder leaves for three minutes in water of eighty degrees.\n"
         "Rinse the porcelain pot before, and never use the samovar for green leaves.\n"
     ),
     "memory/short.md": "# Short\n\nToo short.\n",

@@ -161,9 +161,8 @@ class Index(Act):
         with Memory.open(self.root, embed__model="hashed", index__path=str(never_killed)) as memory:
             memory.sync()
         one, other = content(self.root / ".notewell/index.sqlite"), content(never_killed)
-        one["vectors"] = [
-            v for v in one["vectors"] if v in other["vectors"]
-        ]  # those of text that is gone are a cache
+        # those of text that is gone are a cache
+        one["vectors"] = [v for v in one["vectors"] if v in other["vectors"]]
         return [name for name in one if one[name] != other[name]]
 
 
@@ -561,9 +560,8 @@ def main(folder: Path, name: str, kills: int, seed: int) -> dict[str, Any]:
         act.life, act.said = life, []
         act.begin()
         child, out = forked(live)
-        at_work = (
-            os.read(out, len(AT_WORK)) == AT_WORK
-        )  # the moment is counted from here, however slow a fork is
+        # the moment is counted from here, however slow a fork is
+        at_work = os.read(out, len(AT_WORK)) == AT_WORK
         time.sleep(chance.random() * span)
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)

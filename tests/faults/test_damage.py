@@ -365,9 +365,8 @@ def test_a_file_that_is_swapped_under_an_open_memory(sample: Sample, under: str)
         assert ask(memory)[0] == sample.answers
         UNDER[under](sample.file)
         answers: list[Any] = []
-        thread = threading.Thread(
-            target=lambda: answers.append(ask(memory))
-        )  # its connection is a new one
+        # its connection is a new one
+        thread = threading.Thread(target=lambda: answers.append(ask(memory)))
         thread.start()
         thread.join()
         assert answers[0][0] == sample.answers
@@ -389,9 +388,8 @@ def test_two_memories_on_a_damaged_file_make_one_new_index(sample: Sample) -> No
             for thread in list(sqlite_of(memory).connection._readers):
                 thread.execute("PRAGMA shrink_memory")
         for memory in (one, other, one, other):
-            sqlite_of(
-                memory
-            ).connection._thread = connection._Thread()  # as a new thread would read
+            # as a new thread would read
+            sqlite_of(memory).connection._thread = connection._Thread()
             assert ask(memory)[0] == sample.answers
         assert len(list(sample.file.parent.glob("index.damaged-*.sqlite"))) == 1, (
             "the second found it mended"

@@ -77,10 +77,8 @@ def lives(desk: Desk, *, rounds: int, seed: int) -> Counter[str]:  # noqa: F811
         for thread in threads:
             thread.join(60)
     assert wrong == []
-    for (
-        question,
-        expected,
-    ) in right.items():  # and whole commands, beside one that comes and one that was killed
+    # and whole commands, beside one that comes and one that was killed
+    for question, expected in right.items():
         assert desk.run("search", question).stdout == expected
     desk.wait_ready()
     assert desk.run("search", "walrus").stdout == right["walrus"]

@@ -20,7 +20,8 @@ from notewell.store.sqlite.store import SqliteStore
 NOTES = 300
 # The same command, with a second process that reads all notes ahead.
 AHEAD = (
-    "import notewell.index.read_ahead as r\nr.AHEAD_BYTES, r._BEGUN_BYTES, r._can_start = 1, 0, lambda: True\n"
+    "import notewell.index.read_ahead as r\n"
+    "r.AHEAD_BYTES, r._BEGUN_BYTES, r._can_start = 1, 0, lambda: True\n"
     "from notewell.surfaces.cli.main import main\nmain()"
 )
 Content = dict[str, list[tuple[Any, ...]]]

@@ -28,8 +28,8 @@ Moment = tuple[int, int, int]
 def moment(store: SqliteStore) -> Moment:
     """What tells one moment of an index from another."""
     generation, documents, vectors = store.connection.all(
-        "SELECT (SELECT value FROM meta WHERE key = 'generation'), (SELECT count(*) FROM documents),"
-        " (SELECT count(*) FROM vectors)"
+        "SELECT (SELECT value FROM meta WHERE key = 'generation'), "
+        "(SELECT count(*) FROM documents), (SELECT count(*) FROM vectors)"
     )[0]
     return generation, documents, vectors
 
@@ -204,9 +204,8 @@ def test_a_wal_that_is_gone_or_somebody_elses(history: History, tmp_path: Path) 
     assert faults == []
     assert found <= history.last
     history.whole_again("gone")
-    (
-        tmp_path / "whole.sqlite"
-    ).touch()  # an empty file is filled in place, so that its WAL has all of it
+    # an empty file is filled in place, so that its WAL has all of it
+    (tmp_path / "whole.sqlite").touch()
     wals = []
     for name in ("whole", "part"):
         other = SqliteStore(tmp_path / f"{name}.sqlite")

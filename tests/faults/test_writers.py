@@ -24,7 +24,9 @@ with Memory.open(root, embed__model="none") as memory:
     print("ready", flush=True)
     for n in range(int(count)):
         word = f"{name}x{n}".translate(str.maketrans("0123456789", "abcdefghij"))
-        text = f"Entry {n} of writer {name} is called {word}q. " + "It goes on for a while. " * (n % 7)
+        text = f"Entry {n} of writer {name} is called {word}q. " + (
+            "It goes on for a while. " * (n % 7)
+        )
         done = memory.remember(text + f"End {word}z.", heading=heading, file=file)
         assert done.written
         print(word, done.path, done.start_line, done.end_line, done.id, flush=True)

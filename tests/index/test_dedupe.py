@@ -320,8 +320,9 @@ def test_near_copies_join_when_the_vector_comes_and_chains_hide_nothing(
     root: Path, write: Write
 ) -> None:
     base = (
-        "The importer reads every file of the folder, checks its length and its hash, writes a line into the journal"
-        " and moves the file into the archive when all rows were stored without an error"
+        "The importer reads every file of the folder, checks its length and its hash, writes a line"
+        " into the journal and moves the file into the archive when all rows were stored without an"
+        " error"
     )
     write("memory/2026-03-01.md", base)
     write("memory/2026-03-02.md", base.replace("checks", "carefully checks"))

@@ -34,9 +34,8 @@ def notes(root: Path, write: Write) -> Path:
             f"---\ntags: [t{number}]\n---\n# Note {number}\n\nSee [[Note {number + 1}]], "
             f"hushed word{number}.\n\n"
         )
-        write(
-            f"memory/{number:02}.md", text + f"A line about harbour {number}.\n" * 20
-        )  # a while ago
+        # a while ago
+        write(f"memory/{number:02}.md", text + f"A line about harbour {number}.\n" * 20)
     return root
 
 

@@ -56,9 +56,8 @@ def test_a_lift_and_an_addition_at_once_lose_neither(
         def which(_: object) -> bool:
             if not adding.ident:
                 adding.start()
-                adding.join(
-                    0.2
-                )  # without a lock it would be done by now, and its line lost with the save
+                # without a lock it would be done by now, and its line lost with the save
+                adding.join(0.2)
             return True
 
         assert own.lift(which) == 1

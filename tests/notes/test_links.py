@@ -165,7 +165,8 @@ def test_a_disk_that_is_full_leaves_no_half_of_a_link(root: Path) -> None:
     add_link(root, ONE)
     before = (root / "links.jsonl").read_bytes()
     code = (
-        "import resource, signal, sys; from pathlib import Path; from notewell.errors import NoteError;"
+        "import resource, signal, sys; from pathlib import Path; "
+        "from notewell.errors import NoteError;"
         "from notewell.notes.links import add_link; from notewell.types import Edge, End\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)\n"

@@ -125,9 +125,8 @@ def test_the_same_text_from_another_process_is_seen_under_the_lock(
     memory: Memory, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory.remember("Staging moved to port 8443.", now=NOW)
-    monkeypatch.setattr(
-        "notewell.notes.remember._duplicate", lambda _desk, _text: None
-    )  # as if not indexed yet
+    # as if not indexed yet
+    monkeypatch.setattr("notewell.notes.remember._duplicate", lambda _desk, _text: None)
     done = memory.remember("staging moved to port 8443", now=NOW)
     assert (done.written, done.citation) == (False, "memory/2026-02-10.md#L4")
 
@@ -272,8 +271,8 @@ def test_an_end_without_a_beginning_does_not_show_what_somebody_hid(
     write(
         "memory/keys.md",
         (
-            "# Keys\n\n## Door\n\n<private> of the house\n\n### Front\n\nred\n\n### Back\n\nthe code "
-            "4711\n"
+            "# Keys\n\n## Door\n\n<private> of the house\n\n### Front\n\nred\n\n### Back\n\n"
+            "the code 4711\n"
         ),
     )
     done = memory.remember(

@@ -110,9 +110,8 @@ def test_tools_runtime_and_command_line_answer_from_the_notes(
         told["names"]["tools"] == manifest["contracts"]["tools"] == list(manifest["toolMetadata"])
     )
     assert told["names"]["verbs"] == ["search", "status", "index"]
-    assert told["names"]["hooks"] == [
-        "gateway_stop"
-    ]  # without consent nothing reads the conversation
+    # without consent nothing reads the conversation
+    assert told["names"]["hooks"] == ["gateway_stop"]
 
     first = told["search"]["results"][0]
     assert (first["path"], first["startLine"], first["source"]) == (
@@ -137,9 +136,8 @@ def test_tools_runtime_and_command_line_answer_from_the_notes(
     assert told["prompt"][0] == "## Memory"
     assert "memory_search" in told["prompt"][1]
     assert told["silent"] == []
-    assert (
-        told["flush"]["relativePath"] == "memory/2026-11-03.md"
-    )  # it is already tomorrow in Tokyo
+    # it is already tomorrow in Tokyo
+    assert told["flush"]["relativePath"] == "memory/2026-11-03.md"
     assert "NO_REPLY" in told["flush"]["prompt"]
     assert re.fullmatch(r"memory/2026-11-0\d\.md", told["nowhere"])
     assert told["classes"] == [

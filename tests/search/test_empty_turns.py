@@ -31,8 +31,8 @@ def how_open(text: str, origin: str = "agent", question: str = QUESTION) -> floa
             "well?"
         ),
         (
-            "Sorry, nothing in the files here answers that. I checked README.md, the docs folder and "
-            "the notes."
+            "Sorry, nothing in the files here answers that. I checked README.md, the docs folder "
+            "and the notes."
         ),
         "I've gone through everything I can see and I can't tell how long refresh tokens live.",
         "The notes mention related things, but not this.",

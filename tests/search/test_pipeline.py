@@ -360,9 +360,8 @@ def test_whatever_a_leg_raises_becomes_a_notice(
 
     store = store_with(**{part: Part})
     setattr(getattr(store, part), method, broken)
-    profile = replace(
-        PROFILES["default"], pool=1
-    )  # so that the legs find different passages, which need cosines
+    # so that the legs find different passages, which need cosines
+    profile = replace(PROFILES["default"], pool=1)
     found = ask("router lamp deploy-guide", profile, replace(context, store=store), min_score=0.0)
     assert [n.code for n in found.notices] == [code]
     assert found.notices[0].message.split("failed: ")[1]

@@ -134,9 +134,7 @@ def test_a_profile_that_nothing_changes_is_itself(name: str) -> None:
     assert adapted(PROFILES[name]) is PROFILES[name]
 
 
-def test_a_profile_takes_another_fusion_other_stages_and_another_pool_and_shows_it_in_its_name() -> (
-    None
-):
+def test_a_profile_takes_another_fusion_other_stages_and_pool_and_shows_it_in_its_name() -> None:
     default, openclaw = PROFILES["default"], PROFILES["openclaw"]
     fused = adapted(default, fusion="rrf(vector=0.5, text=0.5)")
     assert (fused.name, fused.fusion, fused.stages) == ("default*", Rrf(0.5, 0.5), default.stages)

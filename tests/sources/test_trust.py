@@ -308,9 +308,8 @@ def test_another_clone_in_the_place_of_one_that_was_trusted_is_not(
     assert Trust(clone).wrote()
     assert Trust(clone).doubt is None
     log = clone / ".git/logs/HEAD"
-    log.write_text(
-        log.read_text().replace(" mallory ", " trent ")
-    )  # a clone of another moment, with the same inode
+    # a clone of another moment, with the same inode
+    log.write_text(log.read_text().replace(" mallory ", " trent "))
     log.write_text(log.read_text().replace("Ada", "Eve"))
     assert Trust(clone).doubt is not None
 
@@ -364,8 +363,8 @@ def test_what_counts_as_a_commit_by_the_user(clone: Path, act: str, counts: bool
 
 def test_the_user_is_who_their_own_git_settings_say(own_environment: Path) -> None:
     (own_environment / ".gitconfig").write_text(
-        '[user] name = "Ada L"\n[includeIf "gitdir:~/work/"]\n path = ~/work.conf\n[include]\n path = more/own.conf\n'
-        "[include]\npath = .gitconfig\n[core]\n email = no@x\n"
+        '[user] name = "Ada L"\n[includeIf "gitdir:~/work/"]\n path = ~/work.conf\n'
+        "[include]\n path = more/own.conf\n[include]\npath = .gitconfig\n[core]\n email = no@x\n"
     )
     (own_environment / "work.conf").write_text("[user]\n  Email = ADA@work.example\n")
     (own_environment / "more").mkdir()

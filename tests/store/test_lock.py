@@ -27,7 +27,8 @@ def test_waiting_ends_when_the_holder_lets_go(tmp_path: Path) -> None:
     path = tmp_path / "index.lock"
     code = (
         "import sys; from pathlib import Path; from notewell.store.lock import locked\n"
-        "with locked(Path(sys.argv[1]), wait_s=0) as mine:\n    print(mine, flush=True); sys.stdin.read()"
+        "with locked(Path(sys.argv[1]), wait_s=0) as mine:\n"
+        "    print(mine, flush=True); sys.stdin.read()"
     )
     holder = subprocess.Popen(
         [sys.executable, "-c", code, str(path)],

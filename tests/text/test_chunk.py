@@ -214,9 +214,8 @@ def test_a_line_at_the_top_moves_no_border_below(joint: str) -> None:
     texts = [joint.join(prose(120, seed=seed, sentences=2)) for seed in range(25)]
     fresh = [changed(text, f"A new first line.{joint}{text}") for text in texts]
     assert all(set(places) <= {0, 1, 2, 3} for places in fresh)  # the rest of the file, never
-    assert (
-        sum(set(places) <= {0, 1} for places in fresh) >= 23
-    )  # a border that must wait for room is rare
+    # a border that must wait for room is rare
+    assert sum(set(places) <= {0, 1} for places in fresh) >= 23
 
 
 def test_an_edit_in_the_middle_changes_its_neighbourhood_only() -> None:

@@ -52,5 +52,6 @@ def test_people_can_read_it() -> None:
         KeptTalk("/c/5.jsonl", "Ports", "ledger", (said, Turn(13, "agent", "8443.", None)))
     ) == (
         '---\nconversation: "/c/5.jsonl"\ntitle: "Ports"\nproject: "ledger"\n---\n\n'
-        "## user, 2026-03-19 09:00:00 (line 12)\n\nWhich port?\n\n## assistant (line 13)\n\n8443.\n\n"
+        "## user, 2026-03-19 09:00:00 (line 12)\n\nWhich port?\n\n## assistant (line 13)\n\n"
+        "8443.\n\n"
     )

@@ -37,8 +37,8 @@ def test_the_words_of_the_user_stay(text: str, said: str) -> None:
     [
         (
             (
-                "<attempt_completion>\n<result>\nIt is 8443.\n</result>\n<command>open x</command>\n"
-                "</attempt_completion>"
+                "<attempt_completion>\n<result>\nIt is 8443.\n</result>\n"
+                "<command>open x</command>\n</attempt_completion>"
             ),
             "It is 8443.",
         ),

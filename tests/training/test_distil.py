@@ -153,9 +153,8 @@ def test_a_bridge_leads_one_teacher_to_where_all_would_stand() -> None:
     kinds = role_numbers(roles, torch.device("cpu"))
     bridge = Bridge.of(vectors["one"], kinds, places)
     others, other_roles = made_teachers(300, 2)
-    shifted = torch.nn.functional.normalize(
-        others["one"] + 0.3, dim=-1
-    )  # a language that stands elsewhere
+    # a language that stands elsewhere
+    shifted = torch.nn.functional.normalize(others["one"] + 0.3, dim=-1)
     found = bridge.places(shifted, role_numbers(other_roles, torch.device("cpu")))
     assert apart(found.float(), space.places(others, other_roles)) < 0.1
 

@@ -19,13 +19,16 @@ from training.text.manuals import roff_blocks, without_credits
 from training.text.select_xx import Budget, choose, gather
 
 ENGLISH = """<html><head><title>x</title></head><body><h1 id="a">Keeping bees in winter</h1>
-<p id="p1">Bees form a tight cluster in the hive when it gets cold, and they take turns on the outside of it.</p>
-<p id="p2">Leave them at least fifteen kilograms of honey, and do not open the hive before the first warm days.</p>
+<p id="p1">Bees form a tight cluster in the hive when it gets cold, and they take turns on the \
+outside of it.</p>
+<p id="p2">Leave them at least fifteen kilograms of honey, and do not open the hive before \
+the first warm days.</p>
 <pre>code here</pre><h2 id="b">When to feed</h2>
 <p id="p3">Feed them sugar only if their own stores run out in early spring.</p>
 </body></html>"""
 GERMAN = """<body><h1 id="a">Bienen im Winter halten</h1>
-<p id="p1">Bei Kälte bilden Bienen im Stock eine dichte Traube und wechseln sich an deren Außenseite ab.</p>
+<p id="p1">Bei Kälte bilden Bienen im Stock eine dichte Traube und wechseln sich an \
+deren Außenseite ab.</p>
 <p id="p2">Lassen Sie ihnen mindestens fünfzehn Kilo Honig
 und öffnen Sie den Stock nicht vor den ersten warmen Tagen.</p>
 <h2 id="b">Wann man füttert</h2>
@@ -147,7 +150,8 @@ def test_descriptions() -> None:
 def test_mallard() -> None:
     page = (
         "<page id='a'><info><desc>no</desc></info><title>Screen</title><p>Text of it.</p>"
-        "<section id='s'><title>Lock</title><list><item><p>Press it.</p></item></list></section></page>"
+        "<section id='s'><title>Lock</title><list><item>"
+        "<p>Press it.</p></item></list></section></page>"
     )
     assert [(block.kind, block.text) for block in mallard_blocks(page)] == [
         ("h1", "Screen"),

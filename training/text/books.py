@@ -17,7 +17,8 @@ Reader = Callable[[str], list[Block]]
 _SUFFIX = re.compile(r"[._]([a-z]{2,3}(?:[-_][A-Za-z]{2,4})?)\.(html?)$")
 _PAGE = re.compile(r"\.html?(\.gz)?$")
 _NO_TEXT = re.compile(
-    r"/(?:genindex|search|glossary-index|copyright|legal|gfdl|GFDL|license|licence|fdl)[^/]*$|/_sources/"
+    r"/(?:genindex|search|glossary-index|copyright|legal|gfdl|GFDL|license|licence|fdl)[^/]*$|"
+    r"/_sources/"
 )
 
 
@@ -99,8 +100,8 @@ def _help(package: str) -> Iterator[tuple[str, str, str]]:
 
 BOOKS = {
     "debian-books": (
-        "debian-handbook debian-reference debian-faq debian-edu-doc developers-reference maint-guide aptitude-doc "
-        "debian-policy installation-guide-amd64"
+        "debian-handbook debian-reference debian-faq debian-edu-doc developers-reference "
+        "maint-guide aptitude-doc debian-policy installation-guide-amd64"
     ).split(),
     "gimp-help": ["gimp-help"],
     "lilypond": ["lilypond-doc-html"],

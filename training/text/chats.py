@@ -18,11 +18,12 @@ from training.text.common import Group, clean, cut, group, sentences, words
 from training.text.spoken import about, fit, parts, telling
 
 NAMES = (
-    "Ada Aisha Alex Amara Amir Ana Anders Anna Ben Bianca Carlos Chen Chloe Clara Dana Daniel David Diego Elena Eli "
-    "Emma Erik Eva Farah Felix Fiona George Grace Hana Hannah Henry Ines Ivan Jack James Jana Joanna Jonas Julia Kai "
-    "Karim Kate Ken Laura Leila Leo Lily Lina Lucas Luis Maja Marco Maria Mark Marta Max Mei Mia Mila Mira Nadia Nate "
-    "Nina Noah Nora Olga Oliver Omar Oscar Paula Peter Petra Priya Rachel Ravi Rosa Ruth Sam Sara Sasha Sofia Stefan "
-    "Tara Theo Tim Tom Uma Vera Victor Wei Yara Yuki Zara Zoe"
+    "Ada Aisha Alex Amara Amir Ana Anders Anna Ben Bianca Carlos Chen Chloe Clara Dana Daniel "
+    "David Diego Elena Eli Emma Erik Eva Farah Felix Fiona George Grace Hana Hannah Henry Ines "
+    "Ivan Jack James Jana Joanna Jonas Julia Kai Karim Kate Ken Laura Leila Leo Lily Lina Lucas "
+    "Luis Maja Marco Maria Mark Marta Max Mei Mia Mila Mira Nadia Nate Nina Noah Nora Olga Oliver "
+    "Omar Oscar Paula Peter Petra Priya Rachel Ravi Rosa Ruth Sam Sara Sasha Sofia Stefan Tara "
+    "Theo Tim Tom Uma Vera Victor Wei Yara Yuki Zara Zoe"
 ).split()
 Turn = tuple[str, str]
 

@@ -121,23 +121,25 @@ def mostly_words(text: str) -> bool:
 
 
 STOP = frozenset(
-    "a an and are as at be been but by can do does for from had has have how i if in into is it its may not of on or "
-    "should so some such than that the their then there these they this those to was were what when where which who "
-    "why will with would you your we our using use".split()
+    "a an and are as at be been but by can do does for from had has have how i if in into is it "
+    "its may not of on or should so some such than that the their then there these they this those "
+    "to was were what when where which who why will with would you your we our using use".split()
 )
 VERBS = frozenset(
-    "add adding allow apply attach avoid build building call catch change changing check checking choose clone "
-    "compile compiling configure configuring connect connecting convert converting copy create creating customize "
-    "debug debugging define defining delete deleting deploy deploying disable disabling display download edit enable "
-    "enabling encrypt export exporting extend extending extract filter find finding fix format generate generating get "
-    "getting handle handling hide import importing include increase insert install installing integrate join limit "
-    "list listing load loading log make making manage managing merge migrate migrating modify monitor mount move open "
-    "override parse parsing pass perform prevent print publish query read reading receive recover redirect reduce "
-    "remove removing rename replace report reset resolve restart restore restoring return revert rotate run running "
-    "save saving schedule search select send sending serve set setting setup share show sign skip sort specify split "
-    "start starting stop store submit switch sync test testing track translate troubleshoot tune turn uninstall "
-    "unpack update updating upgrade upgrading upload use using validate verify view work working wrap write "
-    "writing".split()
+    "add adding allow apply attach avoid build building call catch change changing check checking "
+    "choose clone compile compiling configure configuring connect connecting convert converting "
+    "copy create creating customize debug debugging define defining delete deleting deploy "
+    "deploying disable disabling display download edit enable enabling encrypt export exporting "
+    "extend extending extract filter find finding fix format generate generating get getting "
+    "handle handling hide import importing include increase insert install installing integrate "
+    "join limit list listing load loading log make making manage managing merge migrate migrating "
+    "modify monitor mount move open override parse parsing pass perform prevent print publish "
+    "query read reading receive recover redirect reduce remove removing rename replace report "
+    "reset resolve restart restore restoring return revert rotate run running save saving schedule "
+    "search select send sending serve set setting setup share show sign skip sort specify split "
+    "start starting stop store submit switch sync test testing track translate troubleshoot tune "
+    "turn uninstall unpack update updating upgrade upgrading upload use using validate verify view "
+    "work working wrap write writing".split()
 )
 
 

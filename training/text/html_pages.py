@@ -13,9 +13,10 @@ _GONE = re.compile(
 )
 _TOKEN = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)([^>]*)>|([^<]+)|<")
 _SKIPPED = re.compile(
-    r"(?:class|id|role)\s*=\s*[\"'][^\"']*(?:sphinxsidebar|\brelated\b|footer|navheader|navfooter|\btoc\b|toctree|"
-    r"contents local|topic contents|navigation|headerlink|breadcrumb|\bnav\b|sidebar|viewcode|menu|column2|gtoc|"
-    r"api_stability_0|srclink|search|summary|bottomnav|topnav|headings)",
+    r"(?:class|id|role)\s*=\s*[\"'][^\"']*(?:sphinxsidebar|\brelated\b|footer|navheader|navfooter|"
+    r"\btoc\b|toctree|contents local|topic contents|navigation|headerlink|breadcrumb|\bnav\b|"
+    r"sidebar|viewcode|menu|column2|gtoc|api_stability_0|srclink|search|summary|bottomnav|topnav|"
+    r"headings)",
     re.IGNORECASE,
 )
 _BREAKS = frozenset(

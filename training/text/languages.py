@@ -8,8 +8,8 @@ import re
 
 PRIORITY = ("zh", "ja", "ko", "de", "fr", "es", "pt", "it", "ru")
 OTHERS = (
-    "uk pl nl tr ar hi vi id sv cs da fi no hu ro bg el he th fa ca sk sl hr sr lt lv et eu gl ms ta te bn kn ml mr gu "
-    "pa ne si km ka hy az kk uz be mk sq bs eo af cy is ga ur mn my am sw"
+    "uk pl nl tr ar hi vi id sv cs da fi no hu ro bg el he th fa ca sk sl hr sr lt lv et eu gl ms "
+    "ta te bn kn ml mr gu pa ne si km ka hy az kk uz be mk sq bs eo af cy is ga ur mn my am sw"
 ).split()
 LANGUAGES = frozenset((*PRIORITY, *OTHERS))
 SAME = {"nb": "no", "cmn": "zh", "iw": "he", "in": "id", "fil": "tl"}

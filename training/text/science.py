@@ -21,7 +21,8 @@ _JOURNAL = re.compile(r"<ISOAbbreviation>(.*?)</ISOAbbreviation>", re.DOTALL)
 _ABSTRACT = re.compile(r"<Abstract>(.*?)</Abstract>", re.DOTALL)
 _PART = re.compile(r"<AbstractText([^>]*)>(.*?)</AbstractText>", re.DOTALL)
 _FOUND = re.compile(
-    r"\b(?:conclu|suggest|indicat|demonstrat|show|reveal|found|result|associated|increase|decrease|reduc|improv|effect)\w*",
+    r"\b(?:conclu|suggest|indicat|demonstrat|show|reveal|found|result|associated|increase|decrease|"
+    r"reduc|improv|effect)\w*",
     re.IGNORECASE,
 )
 
@@ -72,9 +73,12 @@ def _finding(paper: Paper, chance: random.Random) -> int | None:
 def _claim(text: str) -> str:
     """A finding without the words that lead to it."""
     text = re.sub(
-        r"^(?:in conclusion|in summary|thus|therefore|moreover|furthermore|however|overall|finally|additionally)[, ]+|"
-        r"^(?:(?:these|our|the|this) )?(?:\w+ )?(?:results?|findings?|data|stud(?:y|ies)|we|analys[ie]s)(?: \w+)? "
-        r"(?:suggests?|indicates?|demonstrates?|demonstrated|shows?|showed|reveals?|revealed|found|conclude) that ",
+        r"^(?:in conclusion|in summary|thus|therefore|moreover|furthermore|however|overall|finally|"
+        r"additionally)[, ]+|"
+        r"^(?:(?:these|our|the|this) )?(?:\w+ )?"
+        r"(?:results?|findings?|data|stud(?:y|ies)|we|analys[ie]s)(?: \w+)? "
+        r"(?:suggests?|indicates?|demonstrates?|demonstrated|shows?|showed|reveals?|revealed|found|"
+        r"conclude) that ",
         "",
         text,
         flags=re.IGNORECASE,

@@ -24,10 +24,11 @@ from training.text.common import (
 )
 
 _DULL_TITLES = re.compile(
-    r"^(?:(?:table of )?contents|index|licen[cs]e|copyright.*|authors?|see also|navigation|references|credits|history|"
-    r"name|synopsis|contributors|"
+    r"^(?:(?:table of )?contents|index|licen[cs]e|copyright.*|authors?|see also|navigation|"
+    r"references|credits|history|name|synopsis|contributors|"
     r"acknowledg\w+|thanks|sponsors?|backers|colophon|search|indices and tables|reporting bugs|"
-    r"related(?: \w+)?|changelog|module index|menu|links|security contact information|footnotes|bibliography)$",
+    r"related(?: \w+)?|changelog|module index|menu|links|security contact information|footnotes|"
+    r"bibliography)$",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(

@@ -10,11 +10,12 @@ import re
 from training.text.common import STOP, words
 
 _FILLER = STOP | frozenset(
-    "i im ive id my me am think know guess mean lol haha hahaha yeah yes yep no nope really thing things just "
-    "like get got go going gonna wanna cool good nice great okay ok well also too much many lot lots oh hey hi "
-    "hello sorry thanks thank maybe probably pretty kind sort said say tell very even back here now still ever "
-    "never one something anything dont don didn doesn isn can couldn wouldn ll ve re its thats that it s t d m "
-    "u ur because them him her he she us".split()
+    "i im ive id my me am think know guess mean lol haha hahaha yeah yes yep no nope really thing "
+    "things just like get got go going gonna wanna cool good nice great okay ok well also too much "
+    "many lot lots oh hey hi hello sorry thanks thank maybe probably pretty kind sort said say "
+    "tell very even back here now still ever never one something anything dont don didn doesn isn "
+    "can couldn wouldn ll ve re its thats that it s t d m u ur because them him her he she "
+    "us".split()
 )
 _OPENING = re.compile(
     (
@@ -42,9 +43,11 @@ _FORMS = {
     "": ("", ""),
 }
 _VERB = re.compile(
-    r"(?<=\0) ((?:just|really|also|always|never|only|still|actually|usually|definitely|honestly|kinda|sometimes) )?"
-    r"(love|like|think|want|need|know|feel|work|live|hate|play|get|see|use|hope|watch|try|enjoy|prefer|remember|agree|"
-    r"believe|go|study|teach|eat|drink|run|read|write|drive|walk|make|take|wish|listen|speak|cook|bake|travel|own)\b"
+    r"(?<=\0) ((?:just|really|also|always|never|only|still|actually|usually|definitely|honestly|"
+    r"kinda|sometimes) )?"
+    r"(love|like|think|want|need|know|feel|work|live|hate|play|get|see|use|hope|watch|try|enjoy|"
+    r"prefer|remember|agree|believe|go|study|teach|eat|drink|run|read|write|drive|walk|make|take|"
+    r"wish|listen|speak|cook|bake|travel|own)\b"
 )
 _QUESTIONS = (
     (r"\b(?:i['’]?m|i am|i come) (?:originally )?from \w+", "Where is {name} from?"),
@@ -69,7 +72,10 @@ _QUESTIONS = (
         "What has {name} read?",
     ),
     (
-        r"\bmy (wife|husband|boyfriend|girlfriend|brother|sister|mom|dad|dog|cat|roommate|boss|son|daughter)\b",
+        (
+            r"\bmy (wife|husband|boyfriend|girlfriend|brother|sister|mom|dad|dog|cat|roommate|"
+            r"boss|son|daughter)\b"
+        ),
         "What did {name} say about their {0}?",
     ),
     (r"\bi(?: really| also)? hate \w+|\bi can['’]?t stand \w+", "What does {name} dislike?"),

@@ -14,14 +14,19 @@ from notewell.sources.imports.items import Item
 
 EXPORTS = Path(__file__).parent / "exports"
 _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
-STYLES = f"""<w:styles {_W}><w:style w:styleId="berschrift1"><w:name w:val="heading 1"/></w:style></w:styles>"""
-CORE = """<cp:coreProperties xmlns:cp="c" xmlns:dc="d" xmlns:dcterms="t"><dc:title>Rules of the house</dc:title>
+STYLES = (
+    f'<w:styles {_W}><w:style w:styleId="berschrift1"><w:name w:val="heading 1"/></w:style>'
+    "</w:styles>"
+)
+CORE = """<cp:coreProperties xmlns:cp="c" xmlns:dc="d" xmlns:dcterms="t">\
+<dc:title>Rules of the house</dc:title>
 <dcterms:modified>2026-02-09T10:00:00Z</dcterms:modified></cp:coreProperties>"""
 BODY = f"""<?xml version="1.0"?><w:document {_W}><w:body>
 <w:p><w:pPr><w:pStyle w:val="berschrift1"/></w:pPr><w:r><w:t>Heating</w:t></w:r></w:p>
 <w:p><w:r><w:t xml:space="preserve">The boiler </w:t></w:r>
 <w:r><w:t>starts at 4.</w:t><w:br/><w:t>Never later.</w:t></w:r>
-<w:del><w:r><w:delText>deleted words</w:delText></w:r></w:del><w:r><w:instrText>field words</w:instrText></w:r></w:p>
+<w:del><w:r><w:delText>deleted words</w:delText></w:r></w:del>\
+<w:r><w:instrText>field words</w:instrText></w:r></w:p>
 <w:p><w:pPr><w:numPr/></w:pPr><w:r><w:t>Valve A</w:t></w:r></w:p>
 <w:p><w:pPr><w:numPr/></w:pPr><w:r><w:t>Valve B</w:t></w:r></w:p>
 <w:tbl><w:tr><w:tc><w:p><w:r><w:t>room</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>degrees</w:t></w:r></w:p></w:tc></w:tr>

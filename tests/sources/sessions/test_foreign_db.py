@@ -160,8 +160,8 @@ def packed(place: Path) -> None:
                     }
                 )
                 db.execute(
-                    "UPDATE transcript_events SET event_json = NULL, event_zstd = ?, event_utf8_bytes = ?,"
-                    " navigation_json = ? WHERE seq = ?",
+                    "UPDATE transcript_events SET event_json = NULL, event_zstd = ?,"
+                    " event_utf8_bytes = ?, navigation_json = ? WHERE seq = ?",
                     (data, len(text.encode()), navigation, seq),
                 )
     db.close()

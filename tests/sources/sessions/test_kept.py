@@ -98,9 +98,8 @@ def test_off_means_that_nothing_is_kept_and_nothing_is_found(
     on.sync()
     assert WORDS in words_in(copies)
     off = opened(sessions__keep=False)
-    assert off.forget(
-        query="staging port ledger", yes=True
-    ).proved  # a copy of earlier days is not left behind
+    # a copy of earlier days is not left behind
+    assert off.forget(query="staging port ledger", yes=True).proved
     assert WORDS not in words_in(copies)
 
 

@@ -120,9 +120,8 @@ def test_a_conversation_outlives_its_program(
         )
     for file in root.glob(".notewell/index.sqlite*"):
         file.unlink()
-    with Memory.open(
-        root, sources="sessions", embedder=embedder
-    ) as memory:  # an index made from what is kept alone
+    # an index made from what is kept alone
+    with Memory.open(root, sources="sessions", embedder=embedder) as memory:
         memory.sync()
         stored = memory.store.documents.stored()
         assert (

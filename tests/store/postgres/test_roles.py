@@ -61,7 +61,8 @@ def findings(store: PostgresStore) -> dict[str, Finding]:
 
 def owners(postgres: Server, database: str) -> set[str]:
     sql = (
-        "SELECT pg_get_userbyid(relowner)::text FROM pg_class WHERE relnamespace = 'notewell'::regnamespace"
+        "SELECT pg_get_userbyid(relowner)::text FROM pg_class"
+        " WHERE relnamespace = 'notewell'::regnamespace"
         " UNION SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'notewell'"
         " UNION SELECT pg_get_userbyid(stxowner) FROM pg_statistic_ext"
     )

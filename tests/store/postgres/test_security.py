@@ -385,8 +385,10 @@ def test_the_work_of_a_statement_tells_nothing_of_what_others_have(
         w, own = alice.connection.workspace, empty.connection.workspace
     texts = postgres.execute(
         "SELECT c.relname, a.attname, format_type(a.atttypid, NULL) FROM pg_class c"
-        " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND a.atttypid::regtype::text IN ('text', 'bytea')"
-        " WHERE c.relnamespace = 'notewell'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition",
+        " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0"
+        " AND a.atttypid::regtype::text IN ('text', 'bytea')"
+        " WHERE c.relnamespace = 'notewell'::regnamespace AND c.relkind IN ('r', 'p')"
+        " AND NOT c.relispartition",
         name,
     )
     assert len(texts) > 40
@@ -397,9 +399,8 @@ def test_the_work_of_a_statement_tells_nothing_of_what_others_have(
         for table, column, kind in texts:
             greatest = f"SELECT max({column})::text FROM notewell.{table} WHERE workspace = {w}"
             there = postgres.execute(greatest, name)[0][0]
-            if not there or (
-                column == HASH and plan != "whole tables"
-            ):  # estimates may choose another plan
+            # estimates may choose another plan
+            if not there or (column == HASH and plan != "whole tables"):
                 continue
             none = "\\x00ff" if kind == "bytea" else "~none"
             values = [f"'{one}'::{kind}" for one in (there.replace("'", "''"), none)]

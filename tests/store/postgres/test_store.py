@@ -159,8 +159,8 @@ def test_an_older_database_is_brought_up_to_date_for_all_its_roles(
         "GRANT USAGE ON SCHEMA notewell TO bob; GRANT SELECT ON notewell.versions TO bob",
         "GRANT MAINTAIN ON ALL TABLES IN SCHEMA notewell TO bob",
         (
-            "INSERT INTO notewell.workspaces (name, agent, owner, members) VALUES ('w', '', 'owner', "
-            "'{bob}')"
+            "INSERT INTO notewell.workspaces (name, agent, owner, members) "
+            "VALUES ('w', '', 'owner', '{bob}')"
         ),
         f"INSERT INTO notewell.state (workspace) VALUES ({w})",
         (

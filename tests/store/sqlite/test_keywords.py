@@ -408,9 +408,8 @@ def test_one_passage_alone_has_the_terms_that_it_has_among_others(
     for n in range(4):
         note(store, f"{n}.md", f"the quick word{n} runs over word{n + 1}", heading=("Head",))
     rows = [1, 2, 3, 4]
-    alone = {
-        row: store.keywords.chunk_terms([row])[row] for row in rows
-    }  # the first by its own words, then by all
+    # the first by its own words, then by all
+    alone = {row: store.keywords.chunk_terms([row])[row] for row in rows}
     assert alone == store.keywords.chunk_terms(rows)
     note(store, "more.md", "an unheard newcomer")
     assert store.keywords.chunk_terms([rows[0]])[rows[0]] == alone[rows[0]]

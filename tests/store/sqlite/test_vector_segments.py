@@ -54,7 +54,8 @@ def one_by_one(store: SqliteStore) -> Any:
     agree with.
     """
     found = store.connection.all(
-        "SELECT c.id, v.content_hash FROM chunks c JOIN vectors v ON v.content_hash = c.content_hash"
+        "SELECT c.id, v.content_hash FROM chunks c"
+        " JOIN vectors v ON v.content_hash = c.content_hash"
         " WHERE v.model = (SELECT id FROM models WHERE name = ?) ORDER BY c.row",
         (MODEL,),
     )

@@ -158,9 +158,8 @@ def test_parts_that_do_not_agree_are_found_by_a_deep_look(
     capsys: Capture, script: str, words: str
 ) -> None:
     place = indexed()
-    db = apsw.Connection(
-        str(place), vfs=checking_vfs()
-    )  # every page is as it was written, and yet they disagree
+    # every page is as it was written, and yet they disagree
+    db = apsw.Connection(str(place), vfs=checking_vfs())
     db.execute(script)
     db.close()
     check = doctor(capsys, "--deep", code=1)["index"]

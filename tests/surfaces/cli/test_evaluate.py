@@ -18,11 +18,13 @@ from tests.eval.made import write_set
 Capture = pytest.CaptureFixture[str]
 NOTES = {
     "memory/router.md": (
-        "# Home network\n\n## Router in the hall\n\nThe Fritz router stands in the hall beside the meter cabinet.\n"
+        "# Home network\n\n## Router in the hall\n\n"
+        "The Fritz router stands in the hall beside the meter cabinet.\n"
         "Its password is printed on the back, under the serial number of the device.\n"
     ),
     "memory/tea.md": (
-        "# Green tea recipe\n\nSteep gunpowder leaves for three minutes in water of eighty degrees.\n"
+        "# Green tea recipe\n\n"
+        "Steep gunpowder leaves for three minutes in water of eighty degrees.\n"
         "Rinse the porcelain pot before, and never use the samovar for green leaves.\n"
     ),
 }
@@ -118,8 +120,8 @@ def test_without_a_file_questions_are_made_from_the_notes_and_it_is_said(capsys:
     assert mined["questions"] >= 4
     assert mined["hit@1"] > 0.5
     assert err == (
-        f"note: there is no eval.jsonl here, so {mined['questions']:.0f} questions were made from your notes"
-        " (see notewell eval mine)\n"
+        f"note: there is no eval.jsonl here, so {mined['questions']:.0f} questions were made from"
+        " your notes (see notewell eval mine)\n"
     )
 
 

@@ -202,7 +202,8 @@ def test_keeping_ends_by_itself(notes: Path, write: Write) -> None:
 
 def test_small_talk_loads_no_engine() -> None:
     code = (
-        "import sys; from notewell.surfaces.cli import hooking, main; LOADED = {'apsw', 'numpy', 'notewell.memory'};"
+        "import sys; from notewell.surfaces.cli import hooking, main; "
+        "LOADED = {'apsw', 'numpy', 'notewell.memory'};"
         "hooking.within = lambda _s, work: print(work(), *sorted(LOADED & set(sys.modules)));"
         "hooking._record = lambda *_: None; sys.argv = ['notewell', 'hook', 'prompt']; main.main()"
     )

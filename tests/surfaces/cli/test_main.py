@@ -37,7 +37,8 @@ def notewell(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess
 
 def test_version_loads_nothing_heavy() -> None:
     code = (
-        "import sys; from notewell.surfaces.cli.main import main; sys.argv = ['notewell', '--version']; main();"
+        "import sys; from notewell.surfaces.cli.main import main; "
+        "sys.argv = ['notewell', '--version']; main();"
         "print(*sorted({'click', 'apsw', 'numpy', 'onnxruntime', 'Stemmer'} & set(sys.modules)))"
     )
     out = subprocess.run(
@@ -63,7 +64,8 @@ def test_a_keyword_search_needs_no_model() -> None:
     code = (
         "import sys; from notewell.surfaces.cli.commands import run;"
         "run(['search', 'port', '--model', 'none', '--json']);"
-        "print(*sorted({'onnxruntime', 'simsimd', 'tokenizers'} & set(sys.modules)), file=sys.stderr)"
+        "print(*sorted({'onnxruntime', 'simsimd', 'tokenizers'} & set(sys.modules)), "
+        "file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
@@ -156,7 +158,8 @@ def test_a_reader_that_goes_away_is_no_failure() -> None:
 def test_a_search_loads_no_reader_of_settings_that_nobody_has() -> None:
     code = (
         "import atexit, sys\natexit.register(lambda: print('tomllib' in sys.modules))\n"
-        "from notewell.surfaces.cli.main import main\nsys.argv = ['notewell', 'search', 'staging']\nmain()"
+        "from notewell.surfaces.cli.main import main\n"
+        "sys.argv = ['notewell', 'search', 'staging']\nmain()"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
@@ -167,8 +170,10 @@ def test_a_search_loads_no_reader_of_settings_that_nobody_has() -> None:
 def test_nothing_is_taken_apart_at_the_end_but_everybody_who_asked_is_told() -> None:
     code = (
         "import atexit, os, sys\natexit.register(print, 'told', flush=True)\n"
-        "class Held:\n    def __del__(self, write=os.write):\n        write(1, b'taken apart')\nsys.held = Held()\n"
-        "from notewell.surfaces.cli.main import main\nsys.argv = ['notewell', 'search', 'staging']\nmain()"
+        "class Held:\n    def __del__(self, write=os.write):\n        write(1, b'taken apart')\n"
+        "sys.held = Held()\n"
+        "from notewell.surfaces.cli.main import main\n"
+        "sys.argv = ['notewell', 'search', 'staging']\nmain()"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
@@ -267,7 +272,8 @@ with Memory.open(sys.argv[1], embed__model="local", embed__deadline_s=0.01) as m
 """
 COMMAND = """
 from notewell.surfaces.cli.main import main
-sys.argv[1:] = ["search", "staging", "--model", "local", "--no-sync", "--json", "--setting", "embed.deadline_s=0.01"]
+sys.argv[1:] = ["search", "staging", "--model", "local", "--no-sync", "--json",
+    "--setting", "embed.deadline_s=0.01"]
 main()
 """
 

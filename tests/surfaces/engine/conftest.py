@@ -25,12 +25,8 @@ from notewell.surfaces.engine.place import Place
 from notewell.surfaces.engine.thin import place_of
 
 PATIENCE_S = 60.0
-NOTEWELL = [
-    sys.executable,
-    "-P",
-    "-m",
-    "notewell",
-]  # as the program, which looks for no module where it works
+# as the program, which looks for no module where it works
+NOTEWELL = [sys.executable, "-P", "-m", "notewell"]
 
 
 def until(met: Callable[[], Any], what: str) -> Any:
@@ -123,9 +119,8 @@ class Desk:
             for entry in Path("/proc").glob("[0-9]*/cmdline")
             if self._is_engine(entry)
         )
-        for place in living(
-            self.env
-        ):  # now that none is left which was stopped in a test and would not answer
+        # now that none is left which was stopped in a test and would not answer
+        for place in living(self.env):
             with contextlib.suppress(NoAnswerError):
                 self._kill([json.loads(ask(place, "status", silence_s=60.0).out)["pid"]])
         for made in self.processes:

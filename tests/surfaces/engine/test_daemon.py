@@ -254,9 +254,12 @@ def test_over_a_port_it_answers_only_who_knows_the_secret(desk: Desk) -> None:
     place = Place(os.path.join(desk.env["XDG_RUNTIME_DIR"], "port"), "engine", local=False)
     os.mkdir(place.folder, 0o700)
     code = (
-        "import os, sys; from pathlib import Path; from notewell.surfaces.cli.options import Workspace\n"
-        "from notewell.surfaces.engine.daemon import serve; from notewell.surfaces.engine.place import Place\n"
-        "serve(Workspace(Path(sys.argv[1]), {}), Place(sys.argv[2], 'engine', local=False), os.environ)"
+        "import os, sys; from pathlib import Path; "
+        "from notewell.surfaces.cli.options import Workspace\n"
+        "from notewell.surfaces.engine.daemon import serve; "
+        "from notewell.surfaces.engine.place import Place\n"
+        "serve(Workspace(Path(sys.argv[1]), {}), "
+        "Place(sys.argv[2], 'engine', local=False), os.environ)"
     )
     command = [sys.executable, "-c", code, str(desk.root), place.folder]
     engine = subprocess.Popen(command, env=desk.env)

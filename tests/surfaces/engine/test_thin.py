@@ -163,8 +163,10 @@ def test_a_command_beside_an_engine_loads_almost_nothing(desk: Desk) -> None:
     desk.start()
     code = (
         "import sys; from notewell.surfaces.engine import thin;"
-        "one = thin.asked(['search', 'staging port'], dict(__import__('os').environ)); code = thin.answer(one)[0];"
-        "heavy = {'numpy', 'click', 'apsw', 'mcp', 'notewell.memory', 'notewell.settings', 'dataclasses', 'asyncio'};"
+        "one = thin.asked(['search', 'staging port'], dict(__import__('os').environ)); "
+        "code = thin.answer(one)[0];"
+        "heavy = {'numpy', 'click', 'apsw', 'mcp', 'notewell.memory', "
+        "'notewell.settings', 'dataclasses', 'asyncio'};"
         "assert code == 0 and not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
     done = subprocess.run(

@@ -43,8 +43,8 @@ OTHER_FAILURES = (
     "I'm afraid I drew a blank here. You may want to check Confluence or Slack.",
     "My search for {asked} returned zero results.",
     (
-        "That information doesn't appear to exist in the codebase. Typically, teams keep such a thing "
-        "in a runbook."
+        "That information doesn't appear to exist in the codebase. Typically, teams keep such a "
+        "thing in a runbook."
     ),
     (
         "I checked `MEMORY.md` and `memory/auth.md`:\n\n- MEMORY.md: only general facts\n\nSo I "

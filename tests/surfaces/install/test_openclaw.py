@@ -27,8 +27,9 @@ OPENCLAW = """{
     provider: "gemini", model: "gemini-embedding-001", fallback: "none",
     remote: { apiKey: "SECRET-KEY-VALUE", baseUrl: "https://example.org/v1" },
     extraPaths: ["../team-docs", "/srv/notes"],
-    query: { maxResults: 8, minScore: 0.35, hybrid: { enabled: true, vectorWeight: 0.6, textWeight: 0.4,
-      mmr: { enabled: true, lambda: 0.5 }, temporalDecay: { enabled: true, halfLifeDays: 45 } } },
+    query: { maxResults: 8, minScore: 0.35,
+      hybrid: { enabled: true, vectorWeight: 0.6, textWeight: 0.4,
+        mmr: { enabled: true, lambda: 0.5 }, temporalDecay: { enabled: true, halfLifeDays: 45 } } },
     cache: { enabled: true, maxEntries: 50000 }, sync: { watch: true }, novelty: 7,
   } } },
 }

@@ -64,9 +64,8 @@ class Tab:
         """The page as somebody sees it who opens it for the first time; a tab is cheaper to keep
         than to make.
         """
-        mark = (
-            "" if where.startswith("?") else f"?visit={next(_VISITS)}"
-        )  # another address loads the page again
+        # another address loads the page again
+        mark = "" if where.startswith("?") else f"?visit={next(_VISITS)}"
         self.page.goto(self.own + mark + where)
         ready(self.page)
         yield self.page
@@ -137,7 +136,8 @@ def serious(page: Page) -> list[str]:
     found = page.evaluate(
         """async () => (await axe.run(document, {resultTypes: ['violations']})).violations
             .filter(v => v.impact === 'serious' || v.impact === 'critical')
-            .map(v => v.id + v.nodes.slice(0, 3).map(n => `\\n${n.target} ${n.any.map(a => a.message)}`).join(''))"""
+            .map(v => v.id + v.nodes.slice(0, 3)
+                .map(n => `\\n${n.target} ${n.any.map(a => a.message)}`).join(''))"""
     )
     return list(found)
 

@@ -15,7 +15,8 @@ HOSTILE = f"""# <script>{ATTACK}</script>
 ## <img src=x onerror="{ATTACK}"> heading #<b>tag</b>
 
 ![picture](http://example.invalid/pixel.png "<b>") [data](data:text/html,<script>{ATTACK}</script>)
-<iframe srcdoc="<script>{ATTACK}</script>"></iframe> [[<img src=x onerror={ATTACK.replace(" ", "")}>]]
+<iframe srcdoc="<script>{ATTACK}</script>"></iframe> \
+[[<img src=x onerror={ATTACK.replace(" ", "")}>]]
 """
 
 

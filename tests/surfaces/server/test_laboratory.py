@@ -100,8 +100,10 @@ def test_two_profiles_have_bars_that_can_be_compared(page: Page) -> None:
     expect(page.locator("#other-hits > li").first).to_be_visible()
     expect(page.locator("#other-hits .badge").first).to_be_visible()
     page.wait_for_function(
-        """() => { const all = [...document.querySelectorAll('#lists .bars svg')].map(e => e.clientWidth);
-            return all.length > 10 && Math.min(...all) > 0 && Math.max(...all) - Math.min(...all) <= 1; }"""
+        """() => { const all = [...document.querySelectorAll('#lists .bars svg')]
+                .map(e => e.clientWidth);
+            return all.length > 10 && Math.min(...all) > 0
+                && Math.max(...all) - Math.min(...all) <= 1; }"""
     )
     keep(page, "compare")
 

@@ -480,7 +480,8 @@ TRICKS = [
 def test_the_page_makes_rendered_text_safe_a_second_time(browser: Browser, served: Served) -> None:
     with at(browser, served.port, attacked=True) as page:
         shown = page.evaluate(
-            """async (all) => { const { rendered } = await import('/safe.js'); return all.map(html => {
+            """async (all) => { const { rendered } = await import('/safe.js');
+            return all.map(html => {
                 const box = document.createElement('div'); box.append(...rendered(html));
                 document.getElementById('view').append(box); return box.innerHTML; }); }""",
             TRICKS,
@@ -517,8 +518,10 @@ def test_dark_and_light_are_chosen_and_stay(page: Page) -> None:
 def test_every_control_has_a_name_and_news_are_spoken(page: Page) -> None:
     ask(page, "staging port")
     nameless = page.evaluate(
-        """[...document.querySelectorAll('button, input, select, svg[role]')].filter(e => e.checkVisibility()
-            && !(e.textContent.trim() || e.ariaLabel || e.getAttribute('aria-labelledby') || e.labels?.length
+        """[...document.querySelectorAll('button, input, select, svg[role]')]
+            .filter(e => e.checkVisibility()
+            && !(e.textContent.trim() || e.ariaLabel || e.getAttribute('aria-labelledby')
+                 || e.labels?.length
                  || e.querySelector('title'))).map(e => e.outerHTML.slice(0, 80))"""
     )
     assert nameless == []
