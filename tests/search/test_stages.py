@@ -686,7 +686,7 @@ def test_a_note_goes_before_a_turn_that_is_hardly_better() -> None:
     assert ids(NotesFirst()([turn, note, weak], query())) == ["note", "turn", "weak"]
     assert ids(NotesFirst()([replace(turn, score=0.99), note], query())) == ["turn", "note"]
     half_open = replace(turn, score=0.99, signals=turn.signals._replace(unanswered=0.5))
-    sure = replace(note, signals=note.signals._replace(confidence=0.3))
+    sure = replace(note, signals=note.signals._replace(confidence=0.6))
     assert ids(NotesFirst()([half_open, sure, weak], query())) == ["note", "turn", "weak"]
     assert ids(NotesFirst()([half_open, weak], query())) == ["turn", "weak"]
     assert NotesFirst()([turn], query()) == [turn]

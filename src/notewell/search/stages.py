@@ -201,11 +201,11 @@ class NotesFirst:
 
     Somebody wrote the note to be read again; the turn was said once, perhaps by a model. A turn
     that says nothing with a word of the question goes behind every note with a confidence of
-    `answers` or more, as what was found is the question before it.
+    `answers` or more, since its title or the turn before it is what was found.
     """
 
     margin: float = 1.0
-    answers: float = 0.22
+    answers: float = 0.5
     depth: int = 50
 
     def __call__(self, candidates: Sequence[Candidate], query: Query) -> list[Candidate]:  # noqa: ARG002

@@ -162,7 +162,9 @@ def test_every_variable_that_the_source_reads_is_known_to_it() -> None:
 def test_a_command_beside_an_engine_loads_almost_nothing(desk: Desk) -> None:
     desk.start()
     code = (
-        "import sys; from notewell.surfaces.engine import thin;"
+        "import sys; from notewell.surfaces.engine import attach, thin;"
+        # A busy machine may let the engine wait; who looks whether it does needs more modules.
+        "attach.ask.__kwdefaults__['silence_s'] = 60.0;"
         "one = thin.asked(['search', 'staging port'], dict(__import__('os').environ)); "
         "code = thin.answer(one)[0];"
         "heavy = {'numpy', 'click', 'apsw', 'mcp', 'notewell.memory', "

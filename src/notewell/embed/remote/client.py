@@ -129,7 +129,7 @@ class Client:
                 raise CallError("it was cancelled")
             self._in_progress.add(exchange)
         threading.Thread(
-            target=self._run, args=(exchange,), name="notewell-http", daemon=True
+            target=self._run, args=(exchange, late), name="notewell-http", daemon=True
         ).start()
         try:
             if connect_s < timeout_s and not exchange.connected.wait(connect_s):
@@ -170,9 +170,9 @@ class Client:
             for connection in self._idle.popitem()[1]:
                 connection.close()
 
-    def _run(self, exchange: _Exchange) -> None:
+    def _run(self, exchange: _Exchange, late: CallError) -> None:
         """Makes a call on its own thread, so that nothing can hold the caller beyond the
-        deadline.
+        deadline. A socket that meets the deadline first reports `late` as the caller would.
         """
         try:
             answer = self._exchange(exchange)
@@ -181,7 +181,8 @@ class Client:
         except Exception as error:  # noqa: BLE001 - whatever ends this thread, the caller must learn of it
             if exchange.connection is not None:
                 exchange.connection.close()
-            failure = _failure(error)
+            met_deadline = isinstance(error, TimeoutError) and error.errno is None
+            failure = late if met_deadline else _failure(error)
             with suppress(InvalidStateError):
                 exchange.answer.set_exception(
                     CallError(redacted(str(failure), self._secrets), again=failure.again)
