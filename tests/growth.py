@@ -78,8 +78,9 @@ def grows_as_its_length(work: Callable[[Input], object], whole: Input) -> bool:
 
 
 def ends(work: Callable[[Input], object], whole: Input) -> None:
+    """A quarter of the input: enough for a hang, and a slow machine does not take it for one."""
     with no_hang():
-        work(whole)
+        work(whole[: len(whole) // 4])
 
 
 def measured(work: Callable[[Input], object], whole: Input) -> None:
