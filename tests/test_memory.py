@@ -746,7 +746,7 @@ import sys, threading
 from notewell.memory import Memory
 real = threading.Thread.start
 def start(thread):
-    print("numpy" in sys.modules)
+    sys.stdout.write(f"{'numpy' in sys.modules}\\n")  # in one piece, as others write too
     real(thread)
 threading.Thread.start = start
 with Memory.open(sys.argv[1], embed__model=sys.argv[2]) as memory:

@@ -251,6 +251,8 @@ class Relations:
 
 # a turn is empty if this much of what it says of the subject is asked or was not found
 _EMPTY = 2 / 3
+# at least so open is an agent's turn that tells something, but nothing with a word of the question
+HALF_OPEN = 0.5
 
 
 class Signals(NamedTuple):
@@ -319,6 +321,11 @@ class Signals(NamedTuple):
     def is_empty(self) -> bool:
         """Whether the passage is a turn that only asks, or found nothing."""
         return (self.unanswered or 0.0) > _EMPTY
+
+    @property
+    def is_half_open(self) -> bool:
+        """Whether the passage is a turn that says little or nothing of what was asked."""
+        return (self.unanswered or 0.0) >= HALF_OPEN
 
     def as_dict(self) -> dict[str, float]:
         """The signals that are known, by name, in the order above."""

@@ -91,6 +91,7 @@ FOUND: list[tuple[str, tuple[Any, ...]]] = [
     ("references", ("memory/2026-02-01.md:" + "9" * 5000,)),
     ("references", ("memory/2026-02-01.md#L" + "9" * 5000,)),
     ("values of exports", ({"permalink": "a", "content": "a" + "\0" * 60},)),
+    ("prompts of hooks", ("password= " + "OR" * 60 + "\u010b",)),
 ]
 
 

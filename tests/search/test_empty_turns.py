@@ -53,6 +53,7 @@ def test_an_agent_that_found_nothing_tells_nothing(text: str) -> None:
         "Refresh tokens live 30 days.",
         "Refresh tokens expire after a month. Do you want me to change that?",
         "Noor set it to 30 days in identity/tokens.py.",
+        "How long do refresh tokens live was settled in May: thirty days.",
     ],
 )
 def test_an_agent_that_answers_is_not_open_even_if_it_asks_at_the_end(text: str) -> None:

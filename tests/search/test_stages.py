@@ -689,5 +689,7 @@ def test_a_note_goes_before_a_turn_that_is_hardly_better() -> None:
     sure = replace(note, signals=note.signals._replace(confidence=0.6))
     assert ids(NotesFirst()([half_open, sure, weak], query())) == ["note", "turn", "weak"]
     assert ids(NotesFirst()([half_open, weak], query())) == ["turn", "weak"]
+    telling = replace(half_open, signals=half_open.signals._replace(unanswered=0.1))
+    assert ids(NotesFirst()([telling, sure, weak], query())) == ["turn", "note", "weak"]
     assert NotesFirst()([turn], query()) == [turn]
     assert NotesFirst()([note, weak], query()) == [note, weak]

@@ -302,6 +302,99 @@ def origins_of(root: Path, name: str, **settings: Any) -> set[str]:
         return {chunk.origin for path in paths for chunk in memory.store.documents.chunks_of(path)}
 
 
+@pytest.mark.parametrize("name", [".hg", ".jj"])
+def test_a_clone_of_another_system_below_ones_own_repository_is_a_strangers(
+    tmp_path: Path, git: Git, name: str
+) -> None:
+    git("init", "-q", "-b", "main", at=tmp_path)
+    (tmp_path / "third" / name).mkdir(parents=True)
+    (tmp_path / "third" / name / "hgrc").write_text(
+        "[paths]\ndefault = https://elsewhere.example\n"
+    )
+    assert not Trust(tmp_path).believes(os.getuid(), str(tmp_path / "third/note.md"))
+    named = [str(tmp_path / "third")]
+    assert Trust(tmp_path, named).believes(os.getuid(), str(tmp_path / "third/note.md"))
+
+
+def test_a_folder_of_notes_may_have_the_name_of_an_old_system(tmp_path: Path) -> None:
+    (tmp_path / "CVS").mkdir()
+    assert Trust(tmp_path).doubt is None
+    (tmp_path / "CVS/Root").write_text(":pserver:elsewhere.example:/notes\n")
+    assert Trust(tmp_path).doubt is not None
+
+
+def test_trust_that_is_taken_back_reaches_a_process_that_stays(
+    tmp_path: Path, clone: Path, git: Git
+) -> None:
+    own = tmp_path / "own"
+    (own / "memory").mkdir(parents=True)
+    git("init", "-q", "-b", "main", at=own)
+    git("clone", "-q", str(clone), "memory/vendor", at=own)
+    vendor = own / "memory/vendor"
+    write_setting("trusted_folders", [str(vendor)], own, os.environ)
+    with Memory.open(own, embed__model="none") as memory:
+        memory.sync()
+        assert origins_of(own, "vendor") == {"owner"}
+        write_setting("trusted_folders", [], own, os.environ)
+        memory.sync()
+        assert origins_of(own, "vendor") == {"untrusted"}
+    assert Trust(vendor).wrote()
+    assert origins_of(own, "vendor") == {"owner"}
+    Trust(vendor).forget()
+    assert origins_of(own, "vendor") == {"untrusted"}
+
+
+def test_a_folder_that_is_trusted_elsewhere_changes_nothing_here(tmp_path: Path) -> None:
+    (tmp_path / "notes/memory").mkdir(parents=True)
+    (tmp_path / "notes/memory/one.md").write_text("# One\n\nThe kiln is hot.\n")
+    with Memory.open(tmp_path / "notes", embed__model="none") as memory:
+        memory.sync()
+        write_setting("trusted_folders", [str(tmp_path / "other")], tmp_path, os.environ)
+        with Memory.open(tmp_path / "notes", embed__model="none") as another:
+            assert another.sync().changed == 0
+            assert another.index.walk.knows_whose
+        assert memory.sync().changed == 0
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every folder")
+def test_a_folder_that_cannot_be_read_does_not_keep_the_rest_unknown(clone: Path, git: Git) -> None:
+    closed = clone / "memory/closed"
+    closed.mkdir()
+    (closed / "one.md").write_text("# One\n\nThe kiln is hot.\n")
+    unread_is_known(clone, git, lambda: closed.chmod(0))
+    closed.chmod(0o700)
+
+
+def test_a_scan_that_is_not_whole_does_not_keep_the_rest_unknown(
+    clone: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from notewell.index.walk import Walk
+
+    whole = Walk.scan
+
+    def partly(self: Walk, *given: Any, **more: Any) -> Any:
+        found = whole(self, *given, **more)
+        documents = [one for one in found.documents if one[1].path != "memory/2026-11-17.md"]
+        return found._replace(
+            documents=documents, same=found.same - {"memory/2026-11-17.md"}, complete=False
+        )
+
+    unread_is_known(clone, git, lambda: monkeypatch.setattr(Walk, "scan", partly))
+
+
+def unread_is_known(clone: Path, git: Git, close: Callable[[], object]) -> None:
+    with Memory.open(clone, embed__model="none") as memory:
+        memory.sync()
+        close()
+        commit(git, clone)
+        memory.sync()
+        assert memory.index.walk.knows_whose
+        paths = memory.store.documents.stored()
+        assert "MEMORY.md" in paths
+        origins = {c.origin for path in paths for c in memory.store.documents.chunks_of(path)}
+        assert origins == {"owner"}
+
+
 def test_another_clone_in_the_place_of_one_that_was_trusted_is_not(
     clone: Path, tmp_path: Path, git: Git
 ) -> None:

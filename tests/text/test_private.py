@@ -241,3 +241,16 @@ def test_private_parts_are_apart_and_in_order(text: str) -> None:
     found = blocks(text)
     assert all(0 <= b.start < b.end <= len(text) for b in found)
     assert all(one.end <= two.start for one, two in pairwise(found))
+
+
+@pytest.mark.parametrize("before", ["", "# Log\n\n", "## 09:00\n", "---\ntitle: log\n---\n"])
+@pytest.mark.parametrize("rule", ["---", "***"])
+def test_a_rule_below_a_private_paragraph_does_not_show_it(before: str, rule: str) -> None:
+    text = f"{before}<private>\n\nthe vault code is 99\n{rule}\nmore\n"
+    assert "vault" not in REDACT(text).text
+
+
+def test_a_heading_with_a_line_below_it_ends_a_private_part() -> None:
+    text = "One\n----\n<private>\nthe vault code is 99\n\nAnother day\n-----------\nmore\n"
+    assert "vault" not in REDACT(text).text
+    assert "more" in REDACT(text).text

@@ -165,6 +165,10 @@ class Walk:
         report = self._apply(job, progress)
         if complete and not report.left:
             self._note(wanted, current)
+        elif not report.left and deadline is None and current["analysis"] != wanted["analysis"]:
+            # What was read under other rules and cannot be read now must not stand for it.
+            self.store.documents.drop([p for p in fresh if p not in readers and p not in same])
+            self._note({"analysis": wanted["analysis"]}, current)
         return _told(report, work, (*skipped, *remarks.of_others()), begun, complete=complete)
 
     def remarks(self) -> Remarks:

@@ -35,7 +35,7 @@ _BALANCED = Notice(
 )
 _HEADED = Notice(
     "private_heading",
-    f"<private> and {CLOSING} in a new heading hide nothing: notewell writes them as text",
+    f"<private> and {CLOSING} do not hide anything in a heading: they were written as text",
     "to hide a part of a note, put the marks into the text",
 )
 _TAGS = re.compile(r"(?:\s+#[\w/-]+)+\s*\Z")
@@ -274,16 +274,16 @@ def _beyond(context: RememberContext, path: str, at: Written) -> tuple[Notice, .
     if len("".join(keep_ends(at.text)[: at.end_line]).encode("utf-8", "replace")) <= most:
         return ()
     message = (
-        f"{path} is over {most:,} bytes and this is beyond them: it is written, but "
-        "searches cannot find it"
+        f"{path} is larger than {most:,} bytes and this memory lies past that limit: it was "
+        "saved, but searches cannot find it"
     )
     return (
         Notice(
             "partly_read",
             message,
             (
-                "name another file, split this one, or raise max_file_bytes where notewell config "
-                "says it was set"
+                "name another file, split this one, or raise max_file_bytes "
+                "(notewell config shows where it is set)"
             ),
         ),
     )

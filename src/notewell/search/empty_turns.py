@@ -29,12 +29,10 @@ from notewell.compare.questions import (
 from notewell.compare.reading import sentences
 from notewell.text.everyday import share_of
 from notewell.text.words import term_set, words_in
-from notewell.types import Chunk, Query
+from notewell.types import HALF_OPEN, Chunk, Query
 
 # the share of its pairs of words that a turn has from the question if it is that question again
 _SAME = 0.6
-# at least so open is an agent's turn that tells something, but nothing with a word of the question
-_BESIDE = 0.5
 _QUOTED_WORDS = 3  # a title of fewer words is a name that anybody may use
 _MOST_WORDS = 400
 _STATED = (".", "。", "!", "！")
@@ -82,14 +80,16 @@ def openness(turn: Chunk, question: str, weights: Mapping[str, float]) -> float:
     share = _open_share(parts, weights) if denying else 0.0
     subject = {word for word in weights if not share_of(word)} or weights.keys()
     on_subject = any(part.tells and not subject.isdisjoint(part.terms) for part in parts)
-    return share if on_subject else max(share, _BESIDE)
+    return share if on_subject else max(share, HALF_OPEN)
 
 
 def _without(text: str, quoted: Iterable[str]) -> str:
     """A text without the questions and titles that it repeats to the letter."""
     for one in quoted:
         if len(_pairs(one)) >= _QUOTED_WORDS:
-            text = re.sub(re.escape(one), " ", text, flags=re.IGNORECASE)
+            # What a reply begins with is its subject: "Refresh token lifetime is 30 days."
+            inside = rf"(?<!\A)(?<!\Athe ){re.escape(one)}"
+            text = re.sub(inside, " ", text, flags=re.IGNORECASE)
     return text
 
 

@@ -222,7 +222,7 @@ class NotesFirst:
         def standing(c: Candidate) -> tuple[float, bool]:
             is_note = c.chunk.source != "sessions"
             own = logit(c.score) - (0.0 if is_note else self.margin)
-            return (min(own, last) if c.signals.unanswered else own), is_note
+            return (min(own, last) if c.signals.is_half_open else own), is_note
 
         ranked = sorted(head, key=standing, reverse=True)
         return falling(ranked + list(candidates[self.depth :]))

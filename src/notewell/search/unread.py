@@ -58,7 +58,8 @@ def cure(skipped: Skipped) -> str:
         )
     if skipped.partly:
         return (
-            "split what is so large, or raise max_file_bytes where notewell config says it was set"
+            "split what is so large, or raise max_file_bytes (notewell config shows where it is "
+            "set)"
         )
     return "fix the file, or list it in .notewellignore"
 

@@ -81,7 +81,7 @@ class FileSource:
         if (folder := walk.folder) is not None:
             self.unread, self._spare = folder.unread, folder.spare
             hint = "run it in a smaller folder, list what to leave out in .notewellignore, "
-            hint += "or raise folder_limit where notewell config says it was set"
+            hint += "or raise folder_limit (notewell config shows where it is set)"
             self.notices += (Notice("folder_cut", folder.cut, hint),) if folder.cut else ()
         return walk.scanned()
 

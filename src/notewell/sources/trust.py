@@ -21,6 +21,7 @@ from notewell.errors import NoteError, SettingsError
 from notewell.opener import ANYWHERE, MOST_SETTINGS_BYTES, Opener, beside, inside, is_in
 from notewell.settings import Settings, load, state_folder, user_file
 from notewell.store.nearest import (
+    EVERYBODY,
     is_foreign,
     is_named,
     is_own,
@@ -31,7 +32,18 @@ from notewell.store.nearest import (
 from notewell.types import Notice
 
 FOREIGN, CLONE = "foreign_folder", "clone_not_trusted"  # kinds of doubt
-VERSIONED = (".git", ".hg", ".jj", ".svn", ".sl", ".bzr", "_darcs", ".pijul", ".fslckout", "CVS")
+VERSIONED = (
+    ".git",
+    ".hg",
+    ".jj",
+    ".svn",
+    ".sl",
+    ".bzr",
+    "_darcs",
+    ".pijul",
+    ".fslckout",
+    "CVS/Root",
+)
 _LATEST_BYTES = 500_000  # of a reflog: thousands of entries
 _FIRST_BYTES = 4096
 _MOST_FILES = 40  # that git settings include
@@ -99,12 +111,14 @@ class Trust:
     @property
     def doubt(self) -> Doubt | None:
         """Why the notes are not the user's own, or None."""
-        if (self._is_foreign or self._top) and (seen := self._marks()) != self._seen:
+        if (seen := self._marks()) != self._seen:
             if self._seen is not None and self._file is not None:
                 with contextlib.suppress(SettingsError):  # every command reports it
                     self._named = load(Path(os.devnull), env=self._env).trusted_folders
             self._is_named, self._seen = self._has_name(), seen
-            self._doubt = None if self._is_named else self._look()
+            self._clones.clear()
+            sure = self._is_named or not (self._is_foreign or self._top)
+            self._doubt = None if sure else self._look()
         return self._doubt
 
     def _look(self) -> Doubt | None:
@@ -135,8 +149,19 @@ class Trust:
         """A text that changes when other notes may count as the user's own; each document is then
         read again.
         """
-        named = zlib.crc32("\0".join(self._named).encode("utf-8", "surrogateescape"))
-        return "untrusted" if self.doubt is not None else f"whose-1 {named:x}"
+        if self.doubt is not None:  # first, as it reads the list of trusted folders again
+            return "untrusted"
+        places = (
+            os.path.realpath(os.path.expanduser(one.removesuffix("*"))) for one in self._named
+        )
+        near = [
+            one
+            for one, place in zip(self._named, places, strict=True)
+            if one == EVERYBODY or is_in(place, self.root) or is_in(self.root, place)
+        ]
+        below = [line for line in _written(self._list) if is_in(line.partition(" ")[2], self.root)]
+        known = "\0".join(sorted({*near, *below}))
+        return f"whose-2 {zlib.crc32(known.encode('utf-8', 'surrogateescape')):x}"
 
     def believes(self, owner: int, location: str) -> bool:
         """Whether what a user has written at a location is, as far as owners tell, the user's
@@ -156,9 +181,21 @@ class Trust:
             return False
         if folder not in self._clones:
             below = Trust(Path(folder), self._named, self._env) if _marks_of(folder) else None
-            doubted = below is not None and below.doubt is not None
+            doubted = below is not None and (below.doubt is not None or below.is_anothers)
             self._clones[folder] = doubted or self._is_of_clone(os.path.dirname(folder))
         return self._clones[folder]
+
+    @property
+    def is_anothers(self) -> bool:
+        """Whether a folder of another system than git is a clone, though it is in a repository."""
+        marks = _marks_of(self.root)
+        return (
+            bool(marks)
+            and ".git" not in marks
+            and not self._is_named
+            and _line_of(self.root) not in _written(self._list)
+            and not _has_hg_alone(self.root)
+        )
 
     def refuse_writing(self, location: str) -> None:
         """Raises NoteError where a file is another user's, or would be made in a folder of

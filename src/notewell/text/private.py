@@ -132,11 +132,15 @@ def _with_ends(text: str, marks: _Marks) -> Iterator[tuple[re.Match[str], int]]:
     parsed = parse(text)
     headings: list[tuple[int, int]] = []  # the offset of each and its level
     for block in parsed.blocks:
-        if block.kind is BlockKind.HEADING:
-            level = _level(parsed.lines[block.start_line - 1], parsed.lines[block.end_line - 1])
-            headings.append((starts[block.start_line - 1], level))
+        first, last = parsed.lines[block.start_line - 1], parsed.lines[block.end_line - 1]
+        if block.kind is BlockKind.HEADING and not _is_above_a_rule(first, last):
+            headings.append((starts[block.start_line - 1], _level(first, last)))
     ends = _ends(headings, len(text))
     offsets = [at for at, _ in headings]
+    # A rule below a paragraph makes a heading of it, which may be what is to be hidden.
+    hashed = next(
+        (at for at in offsets if text[at : at + 4].lstrip(" ").startswith("#")), len(text)
+    )
     below_front = _below_front(parsed.lines)
     front = starts[max(0, below_front - 1)]  # the rule below the front matter stays
     code = _Code(parsed.lines, starts, below_front)
@@ -155,7 +159,14 @@ def _with_ends(text: str, marks: _Marks) -> Iterator[tuple[re.Match[str], int]]:
         elif above >= 0:
             yield mark, ends[above]
         else:
-            yield mark, max(offsets[0] if offsets else len(text), taken)
+            yield mark, max(hashed, taken)
+
+
+def _is_above_a_rule(title: str, underline: str) -> bool:
+    """Whether a line is a heading only because three dashes, which most people mean as a rule,
+    follow it: it may be the very line to be hidden.
+    """
+    return underline.strip() == "---" and len(title.strip()) > len("----")
 
 
 def _below_front(lines: Sequence[str]) -> int:

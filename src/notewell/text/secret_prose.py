@@ -133,8 +133,7 @@ _COLON = lazy_compile(r"[*_`]{0,3}[ \u00a0\u202f]?[:：]")
 # Words that `secret_words` does not know, so that a colon right behind them is for this module.
 _NOT_IN_WORDS = tuple(
     _each(
-        "mdp psw ww passe wachtwoordzin phrase frase parola schlüssel clé chiave chave llave "
-        "sleutel klucz"
+        "mdp psw wachtwoordzin phrase frase parola schlüssel clé chiave chave llave sleutel klucz"
     )
 )
 _LINKS_MOST, _PIECES_MOST = 6, 14
@@ -244,7 +243,7 @@ _ORDINARY = lazy_compile(
     r"|\d{4}-\d\d-\d\d[T\d:.Z+-]*|v?\d+(?:[./:-]\w{1,6})+"
     # GitHub2, iPhone15
     r"|[a-z]{0,3}(?:[A-Z][a-z]+){2,}[A-Z]{0,3}\d{0,4}|[a-z]{1,3}[A-Z][a-z]+\d{0,4}"
-    r"|[A-Z]{2,10}(?:-?[A-Z0-9]{1,6})*"  # SHOP-1432, RTX4090
+    r"|[A-Z]{2}[A-Z0-9]*+(?:-[A-Z0-9]++)*+"  # SHOP-1432, RTX4090
     r"|\w+(?:[./-]\w+)*\.(?:md|txt|py|js|ts|json|ya?ml|toml|env|pdf|docx?|xlsx?|csv|html?|png|jpe?g|zip|gz|conf|ini"
     r"|sh|kdbx|pem|key|com|org|net|io|de|dev|local|internal|test)(?:[#:?/].*)?"
     r"|[\w.+-]+@[\w.-]+|[\w!]+[=(].*|.*(?:\]\(|://).*|\d?[A-Z0-9]{2,4}-[a-z]+|[a-zà-ÿ]{2,}\d{1,3}[a-z]"

@@ -79,4 +79,4 @@ def test_who_has_no_token_is_told_where_it_is() -> None:
     scope = {"type": "http", "path": "/api/search", "headers": headers}
     refusal = Guard(PlainTextResponse("a note"), Door())._stranger(scope, Headers(scope=scope))
     assert refusal is not None
-    assert "with the part after #token= of the address that notewell serve printed" in refusal[3]
+    assert "with what follows #token= in the address that notewell serve printed" in refusal[3]

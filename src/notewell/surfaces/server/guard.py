@@ -31,8 +31,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MAX_BODY = 1_000_000
 MAX_HEADERS = 1 << 16
 _WHO = (
-    "send the header Authorization: Bearer TOKEN, with the part after #token= of the address "
-    "that notewell serve printed, or with the token that it was given"
+    "send the header Authorization: Bearer TOKEN, with what follows #token= in the address "
+    "that notewell serve printed, or the token you gave it"
 )
 TOO_LARGE = f"the body is larger than {MAX_BODY:,} bytes"
 _HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>\d{1,5}))?\Z")
