@@ -187,12 +187,12 @@ def inside_root(root: Path, name: str) -> list[str]:
     """
     if not os.path.isabs(name):
         return []
-    place = Path(os.path.normpath(name))
-    folders = list(place.parents)[-_MOST_FOLDERS:]
-    above = next(
-        (one for one in folders if one == root or os.path.realpath(one) == str(root)), None
-    )
-    return [place.relative_to(above).as_posix()] if above else []
+    parts = Path(os.path.normpath(name)).parts
+    for count in range(min(len(parts) - 1, _MOST_FOLDERS), 0, -1):
+        above = Path(*parts[:count])
+        if above == root or os.path.realpath(above) == str(root):
+            return ["/".join(parts[count:])]
+    return []
 
 
 def namesakes(name: str, paths: Sequence[str]) -> list[str]:
