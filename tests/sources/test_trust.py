@@ -311,9 +311,10 @@ def test_a_clone_of_another_system_below_ones_own_repository_is_a_strangers(
     (tmp_path / "third" / name / "hgrc").write_text(
         "[paths]\ndefault = https://elsewhere.example\n"
     )
-    assert not Trust(tmp_path).believes(os.getuid(), str(tmp_path / "third/note.md"))
+    own = tmp_path.stat().st_uid
+    assert not Trust(tmp_path).believes(own, str(tmp_path / "third/note.md"))
     named = [str(tmp_path / "third")]
-    assert Trust(tmp_path, named).believes(os.getuid(), str(tmp_path / "third/note.md"))
+    assert Trust(tmp_path, named).believes(own, str(tmp_path / "third/note.md"))
 
 
 def test_a_folder_of_notes_may_have_the_name_of_an_old_system(tmp_path: Path) -> None:
@@ -356,7 +357,9 @@ def test_a_folder_that_is_trusted_elsewhere_changes_nothing_here(tmp_path: Path)
         assert memory.sync().changed == 0
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every folder")
+@pytest.mark.skipif(
+    os.name == "nt" or os.geteuid() == 0, reason="root reads every folder, as does Windows"
+)
 def test_a_folder_that_cannot_be_read_does_not_keep_the_rest_unknown(clone: Path, git: Git) -> None:
     closed = clone / "memory/closed"
     closed.mkdir()

@@ -204,8 +204,8 @@ class Combine:
     all.
 
     Turns of conversations that only ask, or say that nothing was found, come after all others and
-    have no say in what those are worth. The knobs multiply the weights that the question gives to
-    each leg, to try out what a leg does.
+    have no say in what those are worth; no turn has a say in how sure the notes are. The knobs
+    multiply the weights that the question gives to each leg, to try out what a leg does.
     """
 
     lexical: float = 1.0

@@ -32,6 +32,7 @@ from notewell.store.nearest import (
 from notewell.types import Notice
 
 FOREIGN, CLONE = "foreign_folder", "clone_not_trusted"  # kinds of doubt
+TRUSTING = "notewell sources trust"  # what a person types, and no model is told
 VERSIONED = (
     ".git",
     ".hg",
@@ -71,7 +72,7 @@ class Doubt(NamedTuple):
         """What a person types who trusts them."""
         from shlex import quote  # noqa: PLC0415 - few have doubts
 
-        return f"notewell sources trust {quote(self.folder)}"
+        return f"{TRUSTING} {quote(self.folder)}"
 
     @property
     def notice(self) -> Notice:

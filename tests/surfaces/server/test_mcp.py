@@ -96,6 +96,22 @@ def test_a_model_is_not_told_the_command_that_trusts(root: Path) -> None:
     talk(root, say)
 
 
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="needs a file of another user")
+def test_an_error_tells_a_model_no_command_that_trusts(root: Path) -> None:
+    os.chown(root / "memory/2026-02-10.md", 12_345, -1)
+
+    async def say(one: ClientSession) -> None:
+        given = {"text": "The otter swims.", "file": "memory/2026-02-10.md"}
+        answer = await one.call_tool("memory_remember", given)
+        assert answer.is_error
+        whole = answer.model_dump_json()
+        assert "nothing is written there" in whole
+        assert "write in a folder of yours" in whole
+        assert "sources trust" not in whole
+
+    talk(root, say)
+
+
 def cost(tools: list[Any]) -> int:
     """What a listing of tools costs a conversation, by the dearer of our count and a fourth of its
     characters.

@@ -140,7 +140,7 @@ class _Desk:
             answer = await _aside(partial(call.run, self.memory, given))
         except Exception as raised:  # noqa: BLE001 - an agent gets a tool error whatever went wrong
             error = failures.known(raised)
-            text = texts.plain(f"{error} ({hint(error)})" if error.hint else str(error))
+            text = texts.failed(str(error), hint(error))
             told = failures.wire(failures.code_of(error), str(error), hint(error))
             content = [types.TextContent(text=text)]
             return types.CallToolResult(
@@ -203,7 +203,7 @@ class _Desk:
                 )
         except NotewellError as error:
             raise MCPError(
-                types.INVALID_PARAMS, texts.plain(f"{error} ({error.hint})"), {"uri": uri}
+                types.INVALID_PARAMS, texts.failed(str(error), error.hint), {"uri": uri}
             ) from error
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=uri, text=text, mime_type=kind)]
@@ -248,7 +248,7 @@ def _told(answer: Callable[[Any, _P], Awaitable[_T]]) -> Callable[[Any, _P], Awa
             kind = types.INVALID_PARAMS if isinstance(error, UsageError) else types.INTERNAL_ERROR
             raise MCPError(
                 kind,
-                texts.plain(f"{error} ({hint(error)})" if error.hint else str(error)),
+                texts.failed(str(error), hint(error)),
                 texts.safe(data),
             ) from error
 
